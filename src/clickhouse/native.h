@@ -10,33 +10,37 @@
 #include "batch/batch.h"
 #include "net/client.h"
 
-/* Members of every row of a block in addition to its columns (tables.h). */
+/* ---- writing ---- */
+
+/* Members of every row of a block of the trace, besides its columns and its end (tables.h). */
 struct native_keys {
 	uint32_t recording;
 	uint64_t block_no;
 	uint16_t day;
-	const int64_t *ended;
 };
 
-/* Writes a block of a table other than op with the keys and the columns of the set; columns that the batch lacks are null. */
-int native_write(const struct batch *b, uint64_t columns, const struct native_keys *keys,
-		 struct buf *out) _must_check_;
-/* The names of these columns: "`recording`, `block_no`, ...". */
-int native_columns(const struct table_def *t, uint64_t columns, struct buf *out);
-/* Name and type of a column, which its nulls and values follow. */
-int native_put_head(const char *name, const char *type, struct buf *out);
-/* Expands bits of a map of nulls to a byte each. */
-void native_spread_nulls(const uint64_t *nulls, size_t rows, uint8_t *out);
-/* START_...: how the start of a call is derived from other columns. */
-uint8_t native_start_kind(const struct batch *b, size_t row, const int64_t *ended);
-
-/* Compresses frames. Starts as {0}. */
-struct native_packer {
-	struct ZSTD_CCtx_s *context;
+/*
+ * Rows of one table, collected from several blocks of a trace and written as one. Rows of op are written in the order of
+ * the table's sort key: the server then neither joins blocks nor sorts, which is half of its work.
+ */
+struct native_rows {
+	const struct table_def *def; /* of the rows */
+	struct native_block *blocks;
+	size_t count, cap;
+	size_t rows, bytes; /* number of rows; size of their texts */
 };
-void native_packer_free(struct native_packer *p);
-/* Appends `raw` as one frame of ClickHouse's compression, without a checksum, and empties it. */
-int native_pack(struct native_packer *p, struct buf *raw, struct buf *out) _must_check_;
+
+/* The most blocks that can be collected: a small one takes some 20 KiB. */
+#define NATIVE_BLOCKS_MAX 1024
+
+void native_rows_free(struct native_rows *n);
+/* Copies a block; `ended`: when each row ended. */
+int native_rows_add(struct native_rows *n, const struct batch *b, const struct native_keys *keys,
+		    const int64_t *ended) _must_check_;
+/* The names of the columns written: "`recording`, `block_no`, ..."; those without a value in any row are left out. */
+int native_rows_columns(const struct native_rows *n, struct buf *out);
+/* Appends the rows as frames of ClickHouse's compression, without checksums. */
+int native_rows_write(const struct native_rows *n, struct buf *out) _must_check_;
 
 /* ---- reading ---- */
 

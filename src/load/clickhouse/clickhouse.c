@@ -18,14 +18,13 @@
 
 #include "base/clock.h"
 #include "clickhouse/native.h"
-#include "clickhouse/native_calls.h"
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
 #include "load/clickhouse/otel_traces.h"
 #include "load/clickhouse/own_tables.h"
 
 #define ROWS_AT_ONCE  (256u << 10) /* of a table per request: parts of tens of MB, few to merge */
-#define BYTES_AT_ONCE (64u << 20)  /* compressed */
+#define BYTES_AT_ONCE (64u << 20)  /* of texts */
 #define DAY_NS	      86400000000000ll
 #define WAIT_NS	      (60 * NSEC_PER_SEC)
 #define POLL_NS	      (50 * NSEC_PER_MSEC)
@@ -37,18 +36,15 @@
 	"&min_insert_block_size_bytes=4294967296"
 
 struct pending {
-	struct buf body;  /* frames */
-	uint64_t columns; /* those of the file's blocks so far: a request has a single list */
-	uint64_t rows;
-	struct map there; /* block_no of blocks that are in the table, or in body */
+	struct native_rows rows;
+	struct map there; /* block_no of blocks that are in the table, or in rows */
 };
 
-static void pending_forget(struct pending *p)
+static void pending_free(struct pending *p)
 {
+	native_rows_free(&p->rows);
 	map_free(&p->there);
-	p->there = (struct map){0};
-	buf_clear(&p->body);
-	p->rows = p->columns = 0;
+	*p = (struct pending){0};
 }
 
 struct click {
@@ -62,9 +58,6 @@ struct click {
 	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: for `own` */
 	const struct store_made *own;
 	struct load_options options;
-	struct native_calls calls; /* rows of op that were not sent */
-	struct native_packer packer;
-	struct buf raw;
 	int64_t *generations; /* [BATCH_ROWS_MAX], for the current block */
 };
 
@@ -72,13 +65,8 @@ static void click_load_free(struct load_target *t)
 {
 	struct click *c = (struct click *)t;
 
-	for (unsigned int i = 0; i <= TABLE_COUNT; i++) {
-		buf_free(&c->tables[i].body);
-		map_free(&c->tables[i].there);
-	}
-	native_calls_free(&c->calls);
-	native_packer_free(&c->packer);
-	buf_free(&c->raw);
+	for (unsigned int i = 0; i <= TABLE_COUNT; i++)
+		pending_free(&c->tables[i]);
 	free(c->generations);
 	buf_free(&c->host);
 	clickhouse_close(&c->server);
@@ -298,8 +286,7 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 	int r;
 
 	for (unsigned int i = 0; i <= TABLE_COUNT; i++)
-		pending_forget(&c->tables[i]);
-	native_calls_free(&c->calls);
+		pending_free(&c->tables[i]);
 	c->own = NULL;
 	c->part = part;
 	c->began = rec->began;
@@ -329,45 +316,28 @@ static bool click_has(struct load_target *t, enum table_id table, uint64_t seq)
 
 static int send_table(struct click *c, enum table_id table, struct error *err)
 {
-	struct pending *p = &c->tables[table];
-	const struct table_def *t;
-	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	struct native_rows *rows = &c->tables[table].rows;
+	_cleanup_buf_ struct buf sql = {0}, answer = {0}, body = {0};
 	struct clickhouse_query q = {.settings = INSERT_SETTINGS, .id = c->id, .compressed = true};
 	int r;
 
-	if (!p->rows)
+	if (!rows->rows)
 		return 0;
-	if (table == TABLE_OP && c->calls.rows) {
-		p->columns = native_calls_columns(&c->calls);
-		r = native_calls_write(&c->calls, &p->body);
-		if (r < 0)
-			return error_errno(err, r, "calls");
-	}
-	t = table == TABLE_OWN ? c->own->def : schema_table(table);
 	buf_printf(&sql, "INSERT INTO ");
-	clickhouse_own_name(t->name, &sql);
+	clickhouse_own_name(rows->def->name, &sql);
 	buf_printf(&sql, " (");
-	native_columns(t, p->columns, &sql);
+	native_rows_columns(rows, &sql);
 	r = buf_printf(&sql, ") FORMAT Native");
+	if (r >= 0)
+		r = native_rows_write(rows, &body);
 	if (r < 0)
-		return error_errno(err, r, "an insert");
+		return error_errno(err, r, "rows of %s", rows->def->name);
 	q.sql = buf_str(&sql);
-	q.data = (struct bytes){p->body.data, (uint32_t)p->body.len};
+	q.data = buf_bytes(&body);
 	r = clickhouse_run(&c->server, &q, &answer, err);
-	if (r < 0)
-		return r;
-	buf_clear(&p->body);
-	p->rows = 0;
-	return 0;
-}
-
-static uint64_t present_columns(const struct batch *b)
-{
-	uint64_t set = 0;
-
-	for (unsigned int i = 0; i < b->def->column_count; i++)
-		set |= (uint64_t)batch_has(b, i) << i;
-	return set;
+	if (r >= 0)
+		native_rows_free(rows);
+	return r;
 }
 
 /* The day on which the first row ended; CLICKHOUSE_DAY_NONE if the last one ended a day later or more. */
@@ -432,7 +402,7 @@ static int click_own(struct load_target *t, const struct store_made *m, struct e
 
 	if (r < 0)
 		return r;
-	pending_forget(p);
+	pending_free(p);
 	c->own = m;
 	r = own_ready(&c->server, &of, m, c->options.keep_ns, err);
 	return r < 0 ? r : own_blocks(&c->server, &of, m, &p->there, err);
@@ -469,33 +439,23 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 {
 	struct click *c = (struct click *)t;
 	struct pending *p = &c->tables[b->table];
-	uint64_t columns = present_columns(b->rows);
 	struct native_keys keys = {.recording = c->recording,
 				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
-				   .day = block_day(c, b),
-				   .ended = click_ends(c, b)};
+				   .day = block_day(c, b)};
 	int r = 0;
 
 	if (b->seq > UINT32_MAX || b->part > 1u << 30)
 		return error_set(err, -E2BIG, "block %llu of file %llu: a recording has fewer",
 				 (unsigned long long)b->seq, (unsigned long long)b->part);
-	if ((b->table != TABLE_OP && columns & ~p->columns) || p->rows >= ROWS_AT_ONCE ||
-	    p->body.len >= BYTES_AT_ONCE)
+	if (p->rows.rows >= ROWS_AT_ONCE || p->rows.bytes >= BYTES_AT_ONCE ||
+	    p->rows.count == NATIVE_BLOCKS_MAX)
 		r = click_flush(t, err);
 	if (r < 0)
 		return r;
-	p->columns |= columns;
-	buf_clear(&c->raw);
-	r = b->table == TABLE_OP ? native_calls_add(&c->calls, b->rows, &keys)
-				 : native_write(b->rows, p->columns, &keys, &c->raw);
-	if (r >= 0 && b->table != TABLE_OP)
-		r = native_pack(&c->packer, &c->raw, &p->body);
+	r = native_rows_add(&p->rows, b->rows, &keys, click_ends(c, b));
 	if (r >= 0)
 		r = map_set(&p->there, (uint32_t)b->seq, 1);
-	if (r < 0)
-		return error_errno(err, r, "a block of %s", b->rows->def->name);
-	p->rows += b->rows->rows;
-	return 0;
+	return r < 0 ? error_errno(err, r, "a block of %s", b->rows->def->name) : 0;
 }
 
 static int click_finish(struct load_target *t, struct store *s, uint64_t *ret, struct error *err)
