@@ -371,20 +371,42 @@ static void fill_key(const struct native_rows *n, unsigned int what, const uint3
 				    row_of(places[i]));
 }
 
+/* The end of the rows from `i` on that are of one block. */
+static size_t run_end(const uint32_t *places, size_t i, size_t count)
+{
+	uint32_t block = places[i] >> ROW_BITS;
+
+	while (i < count && places[i] >> ROW_BITS == block)
+		i++;
+	return i;
+}
+
 static void fill_nulls(const struct native_rows *n, unsigned int what, const uint32_t *places,
 		       size_t count, uint64_t *out)
 {
-	for (size_t i = 0; i < count; i++)
-		out[i] = batch_is_null(block_of(n, places[i])->rows, what, row_of(places[i]));
+	for (size_t i = 0, end; i < count; i = end) {
+		const struct batch *b = block_of(n, places[i])->rows;
+		const uint64_t *nulls = b->columns[what].nulls;
+
+		end = run_end(places, i, count);
+		for (; nulls && i < end; i++)
+			out[i] = nulls[row_of(places[i]) / 64] >> (row_of(places[i]) % 64) & 1;
+		for (; i < end; i++)
+			out[i] = !batch_has(b, what);
+	}
 }
 
 static void fill_values(const struct native_rows *n, unsigned int what, const uint32_t *places,
 			size_t count, uint64_t *out)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0, end; i < count; i = end) {
 		const int64_t *values = block_of(n, places[i])->rows->columns[what].val;
 
-		out[i] = values ? (uint64_t)values[row_of(places[i])] : 0;
+		end = run_end(places, i, count);
+		for (; values && i < end; i++)
+			out[i] = (uint64_t)values[row_of(places[i])];
+		for (; i < end; i++)
+			out[i] = 0;
 	}
 }
 
