@@ -296,6 +296,8 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	} else if (r > 0)
 		r = local_stages(&rows, p, 0, &env, err);
 	if (r >= 0)
+		r = click_name_files(e, p, &rows, err);
+	if (r >= 0)
 		r = local_result(&rows, p, &env, ret, err);
 	e->asking = false;
 	return r < 0 && atomic_load(&e->interrupted) ? -EINTR : r;

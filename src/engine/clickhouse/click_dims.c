@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "engine/clickhouse/internal.h"
+
+#define NAMES_MAX 65536
 
 ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 {
@@ -126,6 +130,20 @@ int click_need_made(struct click_engine *e, enum table_id table, struct error *e
 			 name);
 }
 
+uint64_t click_recordings_hash(const struct click_engine *e)
+{
+	XXH64_hash_t hash = 0;
+
+	for (size_t i = 0; i < e->recording_count; i++) {
+		const struct click_recording *r = &e->recordings[i];
+		const uint64_t says[] = {r->number, (uint64_t)r->began, r->first_file,
+					 r->first_part};
+
+		hash = XXH3_64bits_withSeed(says, sizeof(says), hash);
+	}
+	return hash;
+}
+
 int click_recordings(struct click_engine *e, struct error *err)
 {
 	/* ids of rows in e->dims are composed with indexes of these recordings */
@@ -143,54 +161,53 @@ static bool next_table(uint32_t set, unsigned int *at, enum table_id *ret)
 	return false;
 }
 
-/* Counts the rows of `recording` and of tables. They are never changed, only added, so counts identify a state. */
-static int count_dims(struct click_engine *e, uint32_t tables, struct dims_rows *ret,
-		      struct error *err)
+/* Counts the rows of tables. They are never changed, only added, so counts identify a state. */
+static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	enum table_id table;
-	const char *at;
 	int r;
 
-	*ret = (struct dims_rows){0};
-	r = buf_printf(&sql, "SELECT %u, count() FROM recording", TABLE_COUNT);
+	memset(ret, 0, TABLE_COUNT * sizeof(*ret));
 	for (unsigned int i = 0; next_table(tables, &i, &table);)
-		r = buf_printf(&sql, " UNION ALL SELECT %u, count() FROM `%s`", table,
-			       schema_table(table)->name);
+		buf_printf(&sql, "%sSELECT %u, count() FROM `%s`", sql.len ? " UNION ALL " : "",
+			   table, schema_table(table)->name);
+	r = buf_status(&sql);
 	if (r < 0)
 		return error_errno(err, r, "the names");
-	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
-	for (at = buf_str(&answer); r >= 0 && *at; at += strcspn(at, "\n") + 1) {
+	r = tables ? clickhouse_do(&e->server, buf_str(&sql), &answer, err) : 0;
+	for (const char *at = buf_str(&answer); r >= 0 && *at; at += strcspn(at, "\n") + 1) {
 		unsigned long long count;
 		unsigned int of;
 
-		if (sscanf(at, "%u %llu\n", &of, &count) != 2 || of > TABLE_COUNT)
+		if (sscanf(at, "%u %llu\n", &of, &count) != 2 || of >= TABLE_COUNT)
 			return error_set(err, -EPROTO, "%s: no count: '%.100s'",
 					 net_client_node(e->server.client), at);
-		*(of == TABLE_COUNT ? &ret->recordings : &ret->tables[of]) = count;
+		ret[of] = count;
 	}
 	return r;
 }
 
-static int click_dims_read_table(struct click_engine *e, enum table_id table, struct dims *d,
-				 struct error *err)
+static uint64_t click_all_columns(enum table_id table)
+{
+	return (1ull << schema_table(table)->column_count) - 1;
+}
+
+static int click_dims_read_table(struct click_engine *e, enum table_id table, uint64_t columns,
+				 const char *where, struct error *err)
 {
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
-	uint64_t columns = (1ull << schema_table(table)->column_count) - 1;
 	_cleanup_(batch_freep) struct batch *b = NULL;
 	_cleanup_buf_ struct buf sql = {0};
 	int r = batch_new(&b, table);
 
+	buf_printf(&sql, "SELECT ");
+	click_columns(schema_table(table), columns, &sql);
+	buf_printf(&sql,
+		   " FROM `%s` WHERE 1%s%s ORDER BY recording, block_no, row_no FORMAT Native",
+		   schema_table(table)->name, buf_str(&e->hosts), where);
 	if (r >= 0)
-		r = buf_printf(&sql, "SELECT ");
-	if (r >= 0)
-		r = click_columns(schema_table(table), columns, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       " FROM `%s` WHERE 1%s%s ORDER BY recording, block_no, row_no FORMAT "
-			       "Native",
-			       schema_table(table)->name, buf_str(&e->hosts),
-			       table == TABLE_FILE ? buf_str(&e->narrow) : "");
+		r = buf_status(&sql);
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
@@ -199,7 +216,7 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 			r = click_batch(e, &in, at, MIN(at + BATCH_ROWS_MAX, in.rows), columns, b,
 					NULL);
 			if (r >= 0)
-				r = dims_apply(d, b);
+				r = dims_apply(e->dims, b);
 		}
 	}
 	return r < 0 ? error_errno(err, r, "the rows of %s", schema_table(table)->name) : 0;
@@ -213,9 +230,8 @@ static int dims_start(struct click_engine *e, struct error *err)
 	dims_free(e->dims);
 	e->dims = NULL;
 	e->dims_tables = 0;
-	r = read_recordings(e, err);
-	if (r < 0)
-		return r;
+	e->dims_by_id = false;
+	e->dims_recordings = click_recordings_hash(e);
 	r = dims_new(&e->dims);
 	if (r >= 0 && e->recording_count > 1)
 		dims_unite(e->dims);
@@ -225,39 +241,86 @@ static int dims_start(struct click_engine *e, struct error *err)
 }
 
 /* True if what was read of the tables of a set is all that is there now. */
-static bool dims_are_current(struct click_engine *e, const struct dims_rows *now)
+static bool dims_are_current(struct click_engine *e, const uint64_t *now)
 {
 	enum table_id table;
 
-	if (!e->dims || now->recordings != e->dims_rows.recordings)
+	if (!e->dims || click_recordings_hash(e) != e->dims_recordings)
 		return false;
 	for (unsigned int i = 0; next_table(e->dims_tables, &i, &table);) {
-		if (now->tables[table] != e->dims_rows.tables[table])
+		if (now[table] != e->dims_rows[table])
 			return false;
 	}
-	return !(e->dims_tables >> TABLE_FILE & 1) ||
-	       !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow));
+	if (!(e->dims_tables >> TABLE_FILE & 1))
+		return true;
+	return (!e->dims_by_id || e->by_id) &&
+	       (!e->dims_narrow.len || !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow)));
+}
+
+/* With one recording, files are told apart by their ids alone. */
+static int click_dims_read_files(struct click_engine *e, struct error *err)
+{
+	const uint64_t ids = 1ull << FILE_ID | 1ull << FILE_INODE | 1ull << FILE_SINCE;
+
+	e->dims_by_id = e->by_id && e->recording_count == 1;
+	buf_clear(&e->dims_narrow);
+	buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
+	return click_dims_read_table(e, TABLE_FILE,
+				     e->dims_by_id ? ids : click_all_columns(TABLE_FILE),
+				     buf_str(&e->narrow), err);
+}
+
+int click_name_files(struct click_engine *e, const struct plan *p, const struct local_rows *rows,
+		     struct error *err)
+{
+	_cleanup_buf_ struct buf where = {0};
+	size_t count, found = 0;
+	const struct plan_field *fields = plan_output(p, &count);
+	int r;
+
+	if (!e->dims_by_id)
+		return 0;
+	for (size_t i = 0; i < rows->count * rows->width; i++) {
+		const struct query_kind k = fields[i % rows->width].type;
+
+		if (k.type != QUERY_ENTITY || k.entity != TABLE_FILE || rows->cells[i].null)
+			continue;
+		buf_printf(&where, "%s%lld", found++ ? "," : " AND ifNull(id, -1) IN (",
+			   (long long)rows->cells[i].i);
+	}
+	r = buf_printf(&where, ")");
+	if (r < 0)
+		return error_errno(err, r, "the names");
+	/* a longer list takes longer than reading all */
+	return !found ? 0
+		      : click_dims_read_table(e, TABLE_FILE, click_all_columns(TABLE_FILE),
+					      found < NAMES_MAX ? buf_str(&where) : "", err);
 }
 
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 {
 	const uint32_t few =
 		1u << TABLE_HOST | 1u << TABLE_CGROUP | 1u << TABLE_PROCESS | 1u << TABLE_THREAD;
+	uint64_t now[TABLE_COUNT];
 	enum table_id table;
-	struct dims_rows now;
-	int r;
+	int r = read_recordings(e, err);
 
-	tables |= e->dims_tables | few;
-	r = count_dims(e, tables, &now, err);
+	if (r < 0)
+		return r;
+	/* what is one thing to several recordings has one id */
+	tables |= e->dims_tables | (e->recording_count > 1 ? few : 0);
+	r = count_dims(e, tables, now, err);
 	if (r < 0)
 		return r;
 	/* rows added meanwhile follow the counted ones and are seen next time */
-	r = dims_are_current(e, &now) ? 0 : dims_start(e, err);
-	e->dims_rows = now;
+	r = dims_are_current(e, now) ? 0 : dims_start(e, err);
+	memcpy(e->dims_rows, now, sizeof(now));
 	for (unsigned int i = 0; r >= 0 && next_table(tables, &i, &table);) {
 		if (e->dims_tables >> table & 1)
 			continue;
-		r = click_dims_read_table(e, table, e->dims, err);
+		r = table == TABLE_FILE
+			    ? click_dims_read_files(e, err)
+			    : click_dims_read_table(e, table, click_all_columns(table), "", err);
 		e->dims_tables |= 1u << table;
 	}
 	if (r < 0) {
@@ -265,6 +328,5 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 		e->dims = NULL;
 		return r;
 	}
-	buf_clear(&e->dims_narrow);
-	return buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
+	return 0;
 }

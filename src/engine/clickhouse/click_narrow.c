@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_narrow.c: restricts which rows of table file are fetched, if a plan's filter requires certain paths and the
- * plan reads nothing else of files. Rows of other files are not needed: their path is then null, for which the filter
- * is not true.
+ * click_narrow.c: restricts what is fetched of table file: the rows, if a plan's filter requires certain paths and the
+ * plan reads nothing else of files (rows of other files are not needed: their path is then null, for which the filter
+ * is not true); the names, if the plan only groups by files: then those in its result are fetched at the end.
  */
 #include <string.h>
 
 #include "engine/clickhouse/internal.h"
+#include "query/eval/eval_rows.h"
 
 /* True if the expression reads nothing of the file in `column` except its path. */
 static bool narrow_reads_paths_alone(const struct expr *e, unsigned int column)
@@ -97,6 +98,45 @@ static const struct expr *narrow_find(const struct expr *where, struct bytes *re
 	return path ? path : narrow_find(where->arg[1], ret);
 }
 
+static bool is_file(struct query_kind k)
+{
+	return k.type == QUERY_ENTITY && k.entity == TABLE_FILE;
+}
+
+/* True if the expression is a file, or reads nothing of files. */
+static bool narrow_reads_ids_alone(const struct expr *e)
+{
+	if (!e || (is_file(e->type) && (e->kind == EXPR_NAME || e->kind == EXPR_FIELD)))
+		return true;
+	return !(query_expr_tables(e) >> TABLE_FILE & 1);
+}
+
+static bool narrow_fields_are_ids(const struct plan_field *fields, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!narrow_reads_ids_alone(fields[i].expr))
+			return false;
+	}
+	return true;
+}
+
+/* True if names of files are used only to print the result. */
+static bool narrow_to_ids(const struct plan *p)
+{
+	if (!p->grouped || !narrow_reads_ids_alone(p->where) ||
+	    !narrow_fields_are_ids(p->fields, p->field_count))
+		return false;
+	for (const struct plan_stage *s = p->stages; s < p->stages + p->stage_count; s++) {
+		/* a sort by files is by their names */
+		if (s->kind == STAGE_JOIN ||
+		    (s->kind == STAGE_SORT && is_file(s->fields[s->keys[0].field].type)) ||
+		    !narrow_reads_ids_alone(s->expr) ||
+		    !narrow_fields_are_ids(s->fields, s->field_count))
+			return false;
+	}
+	return true;
+}
+
 int click_narrow(struct click_engine *e, const struct plan *p, struct error *err)
 {
 	struct bytes text;
@@ -104,6 +144,7 @@ int click_narrow(struct click_engine *e, const struct plan *p, struct error *err
 	int r = 0;
 
 	buf_clear(&e->narrow);
+	e->by_id = narrow_to_ids(p);
 	if (!path || (unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table) ||
 	    !narrow_plan(p, path->column))
 		return 0;

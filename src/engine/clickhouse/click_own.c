@@ -52,20 +52,6 @@ void click_own_free(struct click_own *o)
 
 /* ---- list ---- */
 
-static uint64_t click_own_recordings(const struct click_engine *e)
-{
-	XXH64_hash_t hash = 0;
-
-	for (size_t i = 0; i < e->recording_count; i++) {
-		const struct click_recording *r = &e->recordings[i];
-		const uint64_t says[] = {r->number, (uint64_t)r->began, r->first_file,
-					 r->first_part};
-
-		hash = XXH3_64bits_withSeed(says, sizeof(says), hash);
-	}
-	return hash;
-}
-
 static char *own_copy(struct bytes text)
 {
 	char *copy = malloc(text.len + 1);
@@ -173,7 +159,7 @@ static int own_look(struct click_own *o, struct error *err)
 	if (r < 0 || (!count && !o->count))
 		return r;
 	r = click_recordings(e, err);
-	recordings = click_own_recordings(e);
+	recordings = click_recordings_hash(e);
 	if (r < 0 || (hash == o->seen && recordings == o->recordings))
 		return r;
 	o->count = 0;
@@ -274,7 +260,7 @@ int click_users(struct engine *engine, const struct query_users **ret, struct er
 int click_own_current(struct click_engine *e, const struct plan *p, struct error *err)
 {
 	if (!e->own || !e->own->count || p->users != annotations_get(e->own->annotations) ||
-	    click_own_recordings(e) == e->own->recordings)
+	    click_recordings_hash(e) == e->own->recordings)
 		return 0;
 	return error_set(err, -ESTALE, "a recording came while the question ran: ask again");
 }

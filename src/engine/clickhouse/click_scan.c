@@ -343,6 +343,7 @@ int click_scan(struct engine *engine, const struct scan_request *q, struct engin
 	if (!s->engine->asking) {
 		atomic_store(&s->engine->interrupted, false);
 		buf_clear(&s->engine->narrow);
+		s->engine->by_id = false;
 	}
 	r = click_scan_open(s, err);
 	if (r < 0) {

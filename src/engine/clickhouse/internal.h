@@ -24,11 +24,6 @@ struct click_recording {
 	uint64_t first_file, first_part;
 };
 
-/* Numbers of rows in the database when they were read. */
-struct dims_rows {
-	uint64_t recordings, tables[TABLE_COUNT];
-};
-
 struct click_engine {
 	struct engine engine;
 	struct clickhouse server;
@@ -44,8 +39,11 @@ struct click_engine {
 	uint32_t dims_tables;	/* set of tables read */
 	struct buf narrow;	/* " AND ...": the rows of file that the plan needs; empty: all */
 	struct buf dims_narrow; /* the value with which dims was read */
-	struct dims_rows dims_rows;
-	char prefix[64]; /* of query ids */
+	bool by_id;		/* the plan needs the names only of files in its result */
+	bool dims_by_id;	/* dims has no other names of files */
+	uint64_t dims_rows[TABLE_COUNT]; /* numbers of rows in the database when they were read */
+	uint64_t dims_recordings;	 /* click_recordings_hash() with which dims was read */
+	char prefix[64];		 /* of query ids */
 	atomic_uint queries;
 	atomic_bool interrupted;
 	struct click_own *own;
@@ -76,10 +74,15 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		       struct error *err);
 /* click_dims.c: updates e->recordings, and the tables of the set in e->dims, if they changed. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
-/* click_narrow.c: sets e->narrow to the rows of file that the plan needs. */
+/* click_dims.c: identifies the list of recordings, with which ids are composed. */
+uint64_t click_recordings_hash(const struct click_engine *e);
+/* click_narrow.c: sets e->narrow and e->by_id to the rows and columns of file that the plan needs. */
 int click_narrow(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_dims.c: the same for rows that refer to none of these tables: updates only e->recordings. */
 int click_recordings(struct click_engine *e, struct error *err);
+/* click_dims.c: reads the names of the files in a result, if e->dims_by_id. */
+int click_name_files(struct click_engine *e, const struct plan *p, const struct local_rows *rows,
+		     struct error *err);
 
 /* click_dims.c: -ENOENT if a table that is made after recording was never loaded. */
 int click_need_made(struct click_engine *e, enum table_id table, struct error *err);
