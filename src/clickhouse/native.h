@@ -44,7 +44,7 @@ int native_rows_write(const struct native_rows *n, struct buf *out) _must_check_
 
 /* ---- reading ---- */
 
-/* A column of a block, nullable or not: integers and floats of 1, 2, 4, 8 bytes, or strings. */
+/* A column of a block, nullable or not: integers of 1, 2, 4, 8, 16 bytes, floats of 8, or strings. */
 struct native_column {
 	const uint8_t *nulls; /* [rows]; NULL: no value is null */
 	const uint8_t *data;  /* fixed width: [rows * width] */
@@ -71,13 +71,13 @@ void native_reader_free(struct native_reader *r);
  * text is then `*ret_text`.
  */
 int native_read(struct native_reader *r, const char **ret_text, struct error *err);
-/* A value of a fixed-width column that is not a float. */
+/* A value of a fixed-width column that is not a float; of 16 bytes, the lower half. */
 static inline int64_t native_int(const struct native_column *c, size_t row)
 {
 	const uint8_t *p = c->data + row * c->width;
 	uint64_t v = 0;
 
-	__builtin_memcpy(&v, p, c->width);
+	__builtin_memcpy(&v, p, c->width < 8 ? c->width : 8);
 	if (c->is_signed && c->width < 8 && v >> (8 * c->width - 1))
 		v |= ~0ull << (8 * c->width);
 	return (int64_t)v;

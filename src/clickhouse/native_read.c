@@ -91,6 +91,7 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 		{"Int16", {.width = 2, .is_signed = true}},
 		{"Int32", {.width = 4, .is_signed = true}},
 		{"Int64", {.width = 8, .is_signed = true}},
+		{"Decimal(38, 0)", {.width = 16, .is_signed = true}},
 		{"Float64", {.width = 8, .is_float = true}},
 		{"String", {.width = 0}},
 	};

@@ -257,17 +257,19 @@ static bool dims_are_current(struct click_engine *e, const uint64_t *now)
 	       (!e->dims_narrow.len || !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow)));
 }
 
-/* With one recording, files are told apart by their ids alone. */
+/* Reads the columns that the plan needs. With one recording, files are distinguished by their ids alone. */
 static int click_dims_read_files(struct click_engine *e, struct error *err)
 {
-	const uint64_t ids = 1ull << FILE_ID | 1ull << FILE_INODE | 1ull << FILE_SINCE;
+	uint64_t columns = click_all_columns(TABLE_FILE);
 
 	e->dims_by_id = e->by_id && e->recording_count == 1;
 	buf_clear(&e->dims_narrow);
 	buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
-	return click_dims_read_table(e, TABLE_FILE,
-				     e->dims_by_id ? ids : click_all_columns(TABLE_FILE),
-				     buf_str(&e->narrow), err);
+	if (e->narrow.len)
+		columns = 1ull << FILE_ID | 1ull << FILE_PATH;
+	else if (e->dims_by_id)
+		columns = 1ull << FILE_ID | 1ull << FILE_INODE | 1ull << FILE_SINCE;
+	return click_dims_read_table(e, TABLE_FILE, columns, buf_str(&e->narrow), err);
 }
 
 int click_name_files(struct click_engine *e, const struct plan *p, const struct local_rows *rows,
@@ -303,8 +305,12 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 		1u << TABLE_HOST | 1u << TABLE_CGROUP | 1u << TABLE_PROCESS | 1u << TABLE_THREAD;
 	uint64_t now[TABLE_COUNT];
 	enum table_id table;
-	int r = read_recordings(e, err);
+	int r;
 
+	/* an answer keeps what was read at its beginning */
+	if (e->asking && e->dims && !(tables & ~e->dims_tables))
+		return 0;
+	r = read_recordings(e, err);
 	if (r < 0)
 		return r;
 	/* what is one thing to several recordings has one id */

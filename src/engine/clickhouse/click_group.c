@@ -258,16 +258,15 @@ static int add_ends(struct group_query *g, struct part_field *part, const char *
 	return r;
 }
 
-/* Sums as two halves that cannot overflow: x = high * 2^32 + low. Of no value they are null. */
+/* Sums of whole numbers have 128 bits. Of no value they are null. */
 static int add_sum(struct group_query *g, struct part_field *part, const struct expr *e,
 		   const char *x)
 {
-	int r;
-
-	if (e->type.type == QUERY_FLOAT)
-		return add_format(g, &part->columns[2], "sum(toFloat64(%))", x);
-	r = add_format(g, &part->columns[2], "sum(bitShiftRight(%, 32))", x);
-	return r < 0 ? r : add_format(g, &part->columns[3], "sum(bitAnd(%, 4294967295))", x);
+	return add_format(g, &part->columns[2],
+			  e->type.type == QUERY_FLOAT  ? "sum(toFloat64(%))"
+			  : e->type.type == QUERY_UINT ? "sum(toDecimal128(%, 0))"
+						       : "sum(toDecimal64(%, 0))",
+			  x);
 }
 
 static int click_group_add_aggregate(struct group_query *g, size_t i)
@@ -590,6 +589,16 @@ static int64_t part_int(const struct native_reader *in, size_t column, size_t ro
 	return native_is_null(c, row) || c->is_float ? 0 : native_int(c, row);
 }
 
+static __int128 part_sum(const struct native_reader *in, size_t column, size_t row)
+{
+	const struct native_column *c = &in->columns[column];
+	__int128 v = 0;
+
+	if (c->width == sizeof(v) && !native_is_null(c, row))
+		memcpy(&v, c->data + row * sizeof(v), sizeof(v));
+	return v;
+}
+
 static double part_float(const struct native_reader *in, size_t column, size_t row)
 {
 	struct value v = click_value(&in->columns[column], row);
@@ -648,9 +657,7 @@ static void fill_part(const struct plan_field *f, const struct part_field *part,
 		if (is_float)
 			p->fsum = part_float(in, part->columns[2], row);
 		else
-			p->sum = (__int128)part_int(in, part->columns[2], row) *
-					 ((__int128)1 << 32) +
-				 (uint64_t)part_int(in, part->columns[3], row);
+			p->sum = part_sum(in, part->columns[2], row);
 		break;
 	default:
 		break;
