@@ -78,6 +78,12 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	if (t->damaged)
 		fprintf(stderr, "weir: %s damaged blocks cannot be read; they count as lost\n",
 			format_count(t->damaged).s);
+	if (t->unclosed)
+		fprintf(stderr,
+			"weir: %s traces were not closed (recorder killed, or file cut): their "
+			"last calls may be "
+			"missing\n",
+			format_count(t->unclosed).s);
 	if (o->quiet)
 		return;
 	fprintf(stderr, "loaded %s calls and %s other rows of %s traces in %s (%s)",

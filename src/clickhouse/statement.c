@@ -63,6 +63,8 @@ int clickhouse_exception(const struct clickhouse *c, const char *text, struct er
 		if (end)
 			len = MIN(len, (size_t)(end - what));
 	}
+	while (len && what[len - 1] == '.')
+		len--;
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (known[i].code == code) {
 			r = known[i].errno_code;
@@ -121,9 +123,11 @@ int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, str
 	r = clickhouse_exception(c, buf_str(&answer), err);
 	if (r < 0)
 		return r;
-	return error_set(err, status == 401 || status == 403 ? -EACCES : -EPROTO,
-			 "%s answers with %u: %.*s", net_client_node(c->client), status,
-			 (int)MIN(strcspn(buf_str(&answer), "\n"), (size_t)300), buf_str(&answer));
+	return error_set(
+		err, status == 401 || status == 403 ? -EACCES : -EPROTO,
+		"%s answers with %u: %.*s; is this the HTTP port of ClickHouse, 8123 by default?",
+		net_client_node(c->client), status,
+		(int)MIN(strcspn(buf_str(&answer), "\r\n"), (size_t)300), buf_str(&answer));
 }
 
 int clickhouse_run(struct clickhouse *c, const struct clickhouse_query *q, struct buf *answer,

@@ -129,6 +129,7 @@ struct load_totals {
 	_Atomic uint64_t blocks, rows, calls; /* loaded; rows of all tables, of op */
 	_Atomic uint64_t known;		      /* blocks that were present already */
 	_Atomic uint64_t damaged;   /* blocks that cannot be read, recorded as rows of loss */
+	_Atomic uint64_t unclosed;  /* files whose recorder was killed, or that are cut; the same */
 	_Atomic uint64_t seen, all; /* blocks processed, and blocks known, for progress */
 	_Atomic uint64_t
 		clocks;	       /* files whose clock differs from that with which they were loaded */

@@ -10,7 +10,8 @@
 #include "store/made/made.h"
 #include "sums/order.h"
 
-#define FOLLOW_NS (250 * NSEC_PER_MSEC)
+#define FOLLOW_NS    (250 * NSEC_PER_MSEC)
+#define UNCLOSED_SEQ ((1ull << ORDER_BLOCK_BITS) - 1) /* above that of any block */
 
 struct load {
 	struct load_target *target;
@@ -130,36 +131,60 @@ static int load_made(struct load *l, struct error *err)
 	return r;
 }
 
-/* Records the contents of an unreadable block as loss. */
-static int load_put_damage(struct load *l, const struct store_block *b, struct error *err)
+/* Adds a row of loss under the number of the block that is missing; `events` 0: unknown. `of`: NULL for calls. */
+static int load_put_loss(struct load *l, uint64_t seq, int64_t cause, uint64_t events,
+			 const char *of, struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *rows = NULL;
-	const char *of = b->def->name;
 	int64_t end = 0;
-	ssize_t row;
-	int r = batch_new(&rows, TABLE_LOSS);
+	struct batch_row row;
+	int r;
 
-	atomic_fetch_add(&l->totals->damaged, 1);
-	if (r < 0 || b->def->kind == TABLE_IS_DIMENSION ||
-	    l->target->ops->has(l->target, TABLE_LOSS, b->seq))
-		return r;
-	row = batch_add_row(rows);
-	r = row < 0 ? (int)row : batch_set(rows, LOSS_CAUSE, 0, CAUSE_CORRUPT);
-	if (r >= 0)
-		r = batch_set(rows, LOSS_EVENTS, 0, b->rows);
-	if (r >= 0 && b->table != TABLE_OP)
-		r = batch_set_str(rows, LOSS_OF, 0, of);
+	if (l->target->ops->has(l->target, TABLE_LOSS, seq))
+		return 0;
+	r = batch_new(&rows, TABLE_LOSS);
 	if (r < 0)
-		return error_errno(err, r, "a damaged block");
+		return error_errno(err, r, "a loss");
+	row = batch_row(rows);
+	row_set(&row, LOSS_CAUSE, cause);
+	row_set_if(&row, events, LOSS_EVENTS, (int64_t)events);
+	if (of)
+		row_set_str(&row, LOSS_OF, of);
+	if (row.r < 0)
+		return error_errno(err, row.r, "a loss");
 	return l->target->ops->put(l->target,
 				   &(struct load_block){.table = TABLE_LOSS,
 							.part = l->part,
-							.seq = b->seq,
+							.seq = seq,
 							.generation = UINT64_MAX,
 							.rows = rows,
 							.ends = &end,
 							.store = l->store},
 				   err);
+}
+
+/* Records the contents of an unreadable block as loss. */
+static int load_put_damage(struct load *l, const struct store_block *b, struct error *err)
+{
+	atomic_fetch_add(&l->totals->damaged, 1);
+	if (b->def->kind == TABLE_IS_DIMENSION)
+		return 0;
+	return load_put_loss(l, b->seq, CAUSE_CORRUPT, b->rows,
+			     b->table == TABLE_OP ? NULL : b->def->name, err);
+}
+
+/* Records as loss that calls may be missing at the end of a file. */
+static int load_put_unclosed(struct load *l, struct error *err)
+{
+	struct store_unclosed unclosed;
+	int r;
+
+	store_unclosed(l->store, &unclosed);
+	if (!unclosed.traces)
+		return 0;
+	atomic_fetch_add(&l->totals->unclosed, 1);
+	r = load_put_loss(l, UNCLOSED_SEQ, CAUSE_TORN, 0, NULL, err);
+	return r < 0 ? r : l->target->ops->flush(l->target, err);
 }
 
 static int load_block(struct load *l, size_t i, struct error *err)
@@ -296,6 +321,8 @@ static int load_finish(struct load *l, struct error *err)
 	int r = 0;
 
 	if (!store_is_growing(l->store))
+		r = load_put_unclosed(l, err);
+	if (r >= 0 && !store_is_growing(l->store))
 		r = load_made(l, err);
 	if (r >= 0 && l->target->ops->finish && !store_is_growing(l->store) && !load_is_stopped(l))
 		r = l->target->ops->finish(l->target, l->store, &spans, err);

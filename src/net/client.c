@@ -144,9 +144,12 @@ static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 	case CURLE_ABORTED_BY_CALLBACK:
 		return error_set(err, -EINTR, "interrupted");
 	case CURLE_COULDNT_RESOLVE_HOST:
+		return error_set(err, -ECONNREFUSED, "%s: %.300s; correct the host in the address",
+				 net_client_node(c), why);
 	case CURLE_COULDNT_CONNECT:
-		r = -ECONNREFUSED;
-		break;
+		return error_set(err, -ECONNREFUSED,
+				 "%s: %.300s; start the server, or correct the port in the address",
+				 net_client_node(c), why);
 	case CURLE_OPERATION_TIMEDOUT:
 		r = -ETIMEDOUT;
 		break;
@@ -155,6 +158,10 @@ static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 		r = -ENOMEM;
 		break;
 	case CURLE_SSL_CONNECT_ERROR:
+		return error_set(
+			err, -EPROTO,
+			"%s: TLS: %.300s; a port without TLS needs an address without tls=1",
+			net_client_node(c), why);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return error_set(err, -EPROTO, "%s: TLS: %.300s; ?ca=FILE names the CA certificate",

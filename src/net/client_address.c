@@ -48,14 +48,19 @@ static int add_node(struct net_address *a, const char *text, size_t len,
 				(int)MIN(len, (size_t)100), text, d->scheme);
 	}
 	if (!len || colon == text)
-		return error_set(err, -EINVAL, "a host is missing: %s://HOST[:PORT]/DATABASE",
-				 d->scheme);
+		return error_set(
+			err, -EINVAL,
+			"a host is missing: %s://HOST[:PORT]/DATABASE, an IPv6 address in brackets",
+			d->scheme);
 	if (colon) {
 		port = (unsigned int)strtoul(colon + 1, &end, 10);
 		if (end != text + len || port == 0 || port > 65535)
-			return error_set(err, -EINVAL, "'%.*s' is not a port",
+			return error_set(err, -EINVAL,
+					 "'%.*s' is not a port (1 to 65535): "
+					 "%s://HOST[:PORT]/DATABASE, an IPv6 "
+					 "address in brackets",
 					 (int)MIN((size_t)(text + len - colon - 1), (size_t)20),
-					 colon + 1);
+					 colon + 1, d->scheme);
 		len = (size_t)(colon - text);
 	}
 	if (a->node_count == NET_NODES_MAX)
@@ -75,8 +80,10 @@ static int put_login(struct net_address *a, char *line, const char *path, struct
 	if (!*line || *line == '#')
 		return 0;
 	if (!to)
-		return error_set(err, -EINVAL,
-				 "%.300s: a line is neither user=NAME nor password=TEXT", path);
+		return error_set(
+			err, -EINVAL,
+			"%.300s: each line must be user=NAME or password=TEXT, and one is neither",
+			path);
 	free(*to);
 	*to = strdup(strchr(line, '=') + 1);
 	return *to ? 0 : -ENOMEM;
@@ -85,13 +92,15 @@ static int put_login(struct net_address *a, char *line, const char *path, struct
 static int read_login(struct net_address *a, const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	char text[LOGIN_MAX + 1], *at = text, *line;
+	char text[LOGIN_MAX + 1], *at = text, *line, *end;
 	struct stat st;
 	ssize_t n;
 	int r = 0;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "login=%.300s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "login=%.300s is not a file", path);
 	if (st.st_mode & 077)
 		return error_set(
 			err, -EACCES,
@@ -100,16 +109,26 @@ static int read_login(struct net_address *a, const char *path, struct error *err
 	if (n < 0)
 		return error_errno(err, -errno, "login=%.300s", path);
 	text[n] = 0;
-	while (r >= 0 && (line = strsep(&at, "\n")))
+	while (r >= 0 && (line = strsep(&at, "\n"))) {
+		end = line + strlen(line);
+		if (end > line && end[-1] == '\r') /* of a file written on Windows */
+			end[-1] = 0;
 		r = put_login(a, line, path, err);
+	}
 	explicit_bzero(text, sizeof(text));
+	if (r >= 0 && !a->user)
+		return error_set(err, -EINVAL, "%.300s has no line user=NAME", path);
 	return r;
 }
 
-static int read_environment(struct net_address *a)
+static int read_environment(struct net_address *a, struct error *err)
 {
 	const char *user = secure_getenv("WEIR_USER"), *password = secure_getenv("WEIR_PASSWORD");
 
+	if (password && !user)
+		return error_set(err, -EINVAL,
+				 "WEIR_PASSWORD is set without WEIR_USER: set both, or login=FILE "
+				 "in the address");
 	a->user = user ? strdup(user) : NULL;
 	a->password = password ? strdup(password) : NULL;
 	return (user && !a->user) || (password && !a->password) ? -ENOMEM : 0;
@@ -212,5 +231,5 @@ int net_address_parse(struct net_address *a, const char *text, const struct net_
 	r = put_database(a, database, d, err);
 	if (r < 0)
 		return r;
-	return login ? read_login(a, login, err) : read_environment(a);
+	return login ? read_login(a, login, err) : read_environment(a, err);
 }

@@ -125,13 +125,18 @@ int search_connect(struct search_server *s, const char *address, struct error *e
 		return r;
 	s->prefix = net_client_database(s->client);
 	r = search_send(s, "GET", "/", (struct bytes){0}, &answer, err);
+	if (r == -EPROTO && err->code == r)
+		return error_prefix(
+			err, "neither OpenSearch nor Elasticsearch, whose port is 9200 by default");
 	if (r < 0)
 		return r;
 	version = json_object_get(answer, "version");
 	number = json_string_value(json_object_get(version, "number"));
 	if (!number || sscanf(number, "%u.%u", &major, &minor) != 2)
-		return error_set(err, -EPROTO, "%s is neither OpenSearch nor Elasticsearch",
-				 net_client_node(s->client));
+		return error_set(
+			err, -EPROTO,
+			"%s is neither OpenSearch nor Elasticsearch, whose port is 9200 by default",
+			net_client_node(s->client));
 	s->elastic = !json_object_get(version, "distribution");
 	s->version = major * 1000 + minor;
 	if (s->version < (s->elastic ? ELASTIC_OLDEST : OPENSEARCH_OLDEST))
