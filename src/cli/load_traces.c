@@ -207,6 +207,8 @@ static int load_run(const void *opts, int argc, char **argv)
 		return load_schema(o, argc, argv);
 	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)
 		return fail(&err);
+	interrupt_farewell(&it, "weir: interrupted: load again to continue; rows that were sent "
+				"are not loaded twice\n");
 	r = load_traces_all(o, argc, argv, &it, &err);
 	return interrupt_stop(&it, r < 0 ? fail(&err) : 0);
 }

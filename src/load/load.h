@@ -102,8 +102,6 @@ struct load_target_ops {
 	 * in another tool's layout. *ret: number of rows. May be NULL.
 	 */
 	int (*finish)(struct load_target *t, struct store *s, uint64_t *ret, struct error *err);
-	void (*interrupt)(struct load_target
-				  *t); /* callable from any thread: running work ends with -EINTR */
 	void (*free)(struct load_target *t); /* never called with NULL */
 };
 

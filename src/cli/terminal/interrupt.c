@@ -64,6 +64,8 @@ static void stop_running(struct interrupt *it, int sig)
 	/* A sort's merge and some functions do not check for interrupts. */
 	pthread_mutex_lock(&it->lock);
 	erase(it);
+	if (it->farewell)
+		fputs(it->farewell, stderr);
 	engine_abandon_all();
 	_exit(128 + sig);
 }
@@ -155,6 +157,13 @@ void interrupt_release(struct interrupt *it)
 	if (it->used && it->signal)
 		engine_abandon(it->used);
 	it->engine = it->used = NULL;
+	pthread_mutex_unlock(&it->lock);
+}
+
+void interrupt_farewell(struct interrupt *it, const char *text)
+{
+	pthread_mutex_lock(&it->lock);
+	it->farewell = text;
 	pthread_mutex_unlock(&it->lock);
 }
 

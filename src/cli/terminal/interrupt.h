@@ -38,6 +38,8 @@ struct interrupt {
 	/* returns blocks done and all, for work other than an engine's statement; NULL: ask the engine */
 	void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total);
 	const void *progress_arg;
+	const char *
+		farewell; /* printed if a signal ends the process while work is running; NULL: nothing */
 };
 
 int interrupt_start(struct interrupt *it, enum interrupt_mode mode, struct error *err);
@@ -45,6 +47,8 @@ int interrupt_start(struct interrupt *it, enum interrupt_mode mode, struct error
 void interrupt_engine(struct interrupt *it, struct engine *e);
 /* Call this before engine_free(). */
 void interrupt_release(struct interrupt *it);
+/* Sets what is printed if a signal ends the process. */
+void interrupt_farewell(struct interrupt *it, const char *text);
 /* Sets another source of progress; NULL: none. */
 void interrupt_progress(struct interrupt *it,
 			void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total),

@@ -53,7 +53,7 @@ struct click {
 	uint32_t recording;
 	uint64_t part;
 	int64_t began;
-	char id[64]; /* query_id of inserts */
+	char id[160]; /* query_id of inserts; ids are unique on a server */
 	struct buf host;
 	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: for `own` */
 	const struct store_made *own;
@@ -210,7 +210,7 @@ static int put_recording(struct click *c, const struct load_recording *rec, stru
 static int wait_for_others(struct click *c, struct error *err)
 {
 	int64_t until = clock_monotonic_ns() + WAIT_NS;
-	char sql[160];
+	char sql[sizeof(c->id) + 80];
 
 	snprintf(sql, sizeof(sql), "SELECT count() FROM system.processes WHERE query_id = '%s'",
 		 c->id);
@@ -223,7 +223,8 @@ static int wait_for_others(struct click *c, struct error *err)
 		quiet = !strcmp(buf_str(&answer), "0\n") ? quiet + 1 : 0;
 		if (!quiet && clock_monotonic_ns() > until)
 			return error_set(err, -EBUSY,
-					 "%s: another loader is loading this recording (query %s)",
+					 "%s: another loader is loading this recording (query %s): "
+					 "load again when it has ended",
 					 net_client_node(c->server.client), c->id);
 		if (quiet < QUIET_TIMES)
 			nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
@@ -296,8 +297,8 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 	r = find_number(c, rec, &known, err);
 	if (r < 0)
 		return r;
-	snprintf(c->id, sizeof(c->id), "weir-load-%08x-%llu", c->recording,
-		 (unsigned long long)part);
+	snprintf(c->id, sizeof(c->id), "weir-load-%.100s-%08x-%llu",
+		 net_client_database(c->server.client), c->recording, (unsigned long long)part);
 	if (!known)
 		return put_recording(c, rec, err);
 	r = wait_for_others(c, err);
@@ -469,11 +470,6 @@ static int click_finish(struct load_target *t, struct store *s, uint64_t *ret, s
 	return otel_load(&c->server, &of, s, ret, err);
 }
 
-static void click_load_interrupt(struct load_target *t)
-{
-	net_client_stop(((struct click *)t)->server.client);
-}
-
 const struct load_target_ops clickhouse_target = {
 	.name = "ClickHouse",
 	.scheme = CLICKHOUSE_SCHEME,
@@ -487,6 +483,5 @@ const struct load_target_ops clickhouse_target = {
 	.own = click_own,
 	.own_schema = click_own_schema,
 	.finish = click_finish,
-	.interrupt = click_load_interrupt,
 	.free = click_load_free,
 };

@@ -554,11 +554,6 @@ static int search_load_put(struct load_target *t, const struct load_block *b, st
 	return r;
 }
 
-static void search_load_interrupt(struct load_target *t)
-{
-	net_client_stop(((struct search_load *)t)->server.client);
-}
-
 const struct load_target_ops opensearch_target = {
 	.name = "OpenSearch",
 	.scheme = SEARCH_SCHEME,
@@ -568,6 +563,5 @@ const struct load_target_ops opensearch_target = {
 	.has = search_load_has,
 	.put = search_load_put,
 	.flush = search_load_flush,
-	.interrupt = search_load_interrupt,
 	.free = search_load_free,
 };
