@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../common'))
 import click  # noqa: E402
 from tap import Tap  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../server'))
+from client import Serve  # noqa: E402
 
 WEIR = os.path.abspath(sys.argv[1])
 QUESTIONS = [
@@ -48,7 +50,13 @@ QUESTIONS = [
     'where path ~ "*.sst" | by file | count() as n | sort n desc, file | head 9',
     'where path ~ "*.sst" || path ~ "*.log" | by comm | count()',
     'where cost > 1 | by big | count(), min(cost), max(cost)',
+    'by file | count() as n | where file ~ "*.sst" | sort n desc, file | head 9',
+    'by file | count() as n | sort file | head 9',
+    'by file, op | max(dur) | by file | count() as n | sort n desc, file | head 9',
+    'sum(pos * 100000000), sum(pos * 1000), avg(pos * 1000)',
 ]
+PAGES = ['by owner.sort | count(), sum(bytes), p99(dur)', 'by phase | count(), sum(took), max(took)', 'is_log && weight > 2 | by op | count()',
+         'from alone', 'by crew | count()']
 
 
 REPORTS = ['owner.sort == "table"', 'is_log && weight > 2', 'phase == "slow"', 'phase.took > 1000000 && tenfold > 0', 'crew == "ROCKSDB:LOW5"', 'big > 0 && cost > 3',
@@ -77,6 +85,8 @@ def make(folder, trace, seed, profile):
     annotate(folder, trace, 'proc', 'SELECT id AS process_id, id * 10 AS tenfold FROM process')
     annotate(folder, trace, 'alone', "SELECT 1 AS a, 'b' AS b, NULL::DOUBLE AS c UNION ALL SELECT 2, NULL, 0.5 UNION ALL SELECT 3, '', -1e300")
     annotate(folder, trace, 'Names', "SELECT 'a`b\\c' AS \"Odd `name\", 'Text\t''q''' AS \"sum(x)\", '\\xff'::BLOB AS \"Blob\"")
+    # one type to the database, two to weir
+    annotate(folder, trace, 'mixed', f"SELECT id AS file_id, {'since' if profile == 'mixed' else 'id::BIGINT'} AS moment FROM file")
     annotate(folder, trace, 'price', 'SELECT id AS file_id, (id + 18446744073709551000::UBIGINT)::UBIGINT AS big, id::DOUBLE / 3 AS cost FROM file WHERE id < 600')
 
 
@@ -106,6 +116,20 @@ def reports(tap, folder, what, files, address):
     tap.none(what, bad)
 
 
+def pages(tap, folder, files, address, left_out):
+    """The server of pages reads a copy with the users' tables, and names those that the copy does not have."""
+    bad = []
+    with Serve(WEIR, '-i', address, folder=folder) as s:
+        for question in PAGES:
+            status, _, body = s.ask('query', q=question)
+            want = json.loads(run(folder, 'query', '--json', *[a for f in files for a in ('-i', f)], question)[1])
+            if status != 200 or json.loads(body)['rows'] != want['rows'] or not want['rows']:
+                bad += [question, body[:300], str(want['rows'])[:300]]
+    tap.none(f'pages of {len(files)} traces, with their tables', bad)
+    lines = [line for line in s.said.splitlines() if 'tables without' in line]
+    tap.check(f'tables left out: {left_out or "none"}', len(lines) == (left_out != '') and left_out in ''.join(lines), s.said)
+
+
 def checks(tap, folder, server):
     address = server.address()
 
@@ -123,10 +147,12 @@ def checks(tap, folder, server):
     tap.check('loaded again: nothing changes', code == 0 and 'loaded 0 calls and 0 other rows' in said and
               counts == (ask('SELECT count() FROM phase'), ask('SELECT count() FROM own')), said, counts)
     same(tap, folder, 'one trace: the file and ClickHouse say the same', ['a.weir'], address, QUESTIONS)
+    pages(tap, folder, ['a.weir'], address, '')
     code, _, said = run(folder, 'load', '--to', address, 'b.weir')
     # keys that are no ids occur in both traces
     same(tap, folder, 'two traces', ['a.weir', 'b.weir'], address, QUESTIONS, skip=('letter', 'kinds'))
     reports(tap, folder, 'reports of two traces, selected by columns of the tables', ['a.weir', 'b.weir'], address)
+    pages(tap, folder, ['a.weir', 'b.weir'], address, 'mixed')
     code, _, said = run(folder, 'query', '-i', address, 'by letter | count()')
     want = run(folder, 'query', '-i', 'a.weir', '-i', 'b.weir', 'by letter | count()')
     tap.check('a key that occurs twice', code == want[0] == 2 and said == want[2], said, want)

@@ -66,13 +66,22 @@ def checks(tap, weir, folder, ports):
     tap.check('rows are fetched from it, too', got[0] == 0, got[2])
     got = weir_run(weir, 'load', '--to', nodes, trace)
     tap.check('and it is loaded into', got[0] == 0 and '0 calls' in got[2] and 'already' in got[2], *got)
+    windows = write(os.path.join(folder, 'windows'), f'user=loader\r\npassword={PASSWORD}\r\n')
+    got = weir_run(weir, 'query', '--csv', '-i', f'{secure}&login={windows}', 'by op | count(), p99(dur)')
+    tap.check('a file whose lines end as on Windows', got[:2] == want[:2], *got)
+    nameless = write(os.path.join(folder, 'nameless'), f'password={PASSWORD}\n')
     refused = {
         'a certificate of another authority': (f'clickhouse://127.0.0.1:{tls}/weir?tls=1&ca={other}', login, 'certificate'),
         'a certificate that nobody knows': (f'clickhouse://127.0.0.1:{tls}/weir?tls=1', login, 'certificate'),
         'an authority that is not there': (f'clickhouse://127.0.0.1:{tls}/weir?tls=1&ca={folder}/none', login, 'ca=FILE'),
-        'TLS to a port without': (f'clickhouse://127.0.0.1:{plain}/weir?tls=1&ca={ca}&timeout=5s', login, str(plain)),
+        'TLS to a port without': (f'clickhouse://127.0.0.1:{plain}/weir?tls=1&ca={ca}&timeout=5s', login, 'without tls=1'),
         'no TLS to a port with': (f'clickhouse://127.0.0.1:{tls}/weir?timeout=5s', login, str(tls)),
         'a wrong password': (secure, {**login, 'WEIR_PASSWORD': 'wrong'}, 'password'),
+        'a password without a user': (secure, {'WEIR_PASSWORD': PASSWORD}, 'WEIR_USER'),
+        'a file without a user': (f'{secure}&login={nameless}', {}, 'no line user=NAME'),
+        'a folder': (f'{secure}&login={folder}', {}, 'is not a file'),
+        'an IPv6 address without brackets': ('clickhouse://::1/weir', {}, 'in brackets'),
+        'a port that cannot be': ('clickhouse://localhost:99999/weir', {}, '1 to 65535'),
         'no user': (secure, {}, 'user'),
         'a file that others can read': (f'{secure}&login={open_file}', {}, 'chmod 600'),
         'a file that is not there': (f'{secure}&login={folder}/nobody', {}, 'nobody'),

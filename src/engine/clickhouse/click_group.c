@@ -262,11 +262,9 @@ static int add_ends(struct group_query *g, struct part_field *part, const char *
 static int add_sum(struct group_query *g, struct part_field *part, const struct expr *e,
 		   const char *x)
 {
-	return add_format(g, &part->columns[2],
-			  e->type.type == QUERY_FLOAT  ? "sum(toFloat64(%))"
-			  : e->type.type == QUERY_UINT ? "sum(toDecimal128(%, 0))"
-						       : "sum(toDecimal64(%, 0))",
-			  x);
+	return add_format(
+		g, &part->columns[2],
+		e->type.type == QUERY_FLOAT ? "sum(toFloat64(%))" : "sum(toDecimal64(%, 0))", x);
 }
 
 static int click_group_add_aggregate(struct group_query *g, size_t i)
