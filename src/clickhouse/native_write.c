@@ -372,7 +372,7 @@ static void fill_key(const struct native_rows *n, unsigned int what, const uint3
 }
 
 /* The end of the rows from `i` on that are of one block. */
-static size_t run_end(const uint32_t *places, size_t i, size_t count)
+static size_t native_run_end(const uint32_t *places, size_t i, size_t count)
 {
 	uint32_t block = places[i] >> ROW_BITS;
 
@@ -388,7 +388,7 @@ static void fill_nulls(const struct native_rows *n, unsigned int what, const uin
 		const struct batch *b = block_of(n, places[i])->rows;
 		const uint64_t *nulls = b->columns[what].nulls;
 
-		end = run_end(places, i, count);
+		end = native_run_end(places, i, count);
 		for (; nulls && i < end; i++)
 			out[i] = nulls[row_of(places[i]) / 64] >> (row_of(places[i]) % 64) & 1;
 		for (; i < end; i++)
@@ -402,7 +402,7 @@ static void fill_values(const struct native_rows *n, unsigned int what, const ui
 	for (size_t i = 0, end; i < count; i = end) {
 		const int64_t *values = block_of(n, places[i])->rows->columns[what].val;
 
-		end = run_end(places, i, count);
+		end = native_run_end(places, i, count);
 		for (; values && i < end; i++)
 			out[i] = (uint64_t)values[row_of(places[i])];
 		for (; i < end; i++)
@@ -410,7 +410,8 @@ static void fill_values(const struct native_rows *n, unsigned int what, const ui
 	}
 }
 
-static int put_numbers(struct native_writer *w, native_fill *fill, unsigned int what, size_t width)
+static int native_put_numbers(struct native_writer *w, native_fill *fill, unsigned int what,
+			      size_t width)
 {
 	for (size_t at = 0; at < w->n->rows; at += PIECE_ROWS) {
 		size_t count = MIN(w->n->rows - at, (size_t)PIECE_ROWS);
@@ -425,7 +426,7 @@ static int put_numbers(struct native_writer *w, native_fill *fill, unsigned int 
 	return 0;
 }
 
-static int put_texts(struct native_writer *w, unsigned int column)
+static int native_put_texts(struct native_writer *w, unsigned int column)
 {
 	for (size_t i = 0; i < w->n->rows; i++) {
 		struct bytes t = batch_get_bytes(block_of(w->n, w->places[i])->rows, column,
@@ -455,12 +456,12 @@ static int native_put_column(struct native_writer *w, unsigned int i)
 		*p = (char)tolower((unsigned char)*p);
 	r = native_put_head(w, name, clickhouse_type(c));
 	if (r >= 0)
-		r = put_numbers(w, fill_nulls, i, 1);
+		r = native_put_numbers(w, fill_nulls, i, 1);
 	if (r < 0)
 		return r;
 	return column_is_bytes(c->type)
-		       ? put_texts(w, i)
-		       : put_numbers(w, fill_values, i, c->type == COLUMN_BOOL ? 1 : 8);
+		       ? native_put_texts(w, i)
+		       : native_put_numbers(w, fill_values, i, c->type == COLUMN_BOOL ? 1 : 8);
 }
 
 static int native_put_all(struct native_writer *w)
@@ -473,7 +474,7 @@ static int native_put_all(struct native_writer *w)
 	for (enum native_key key = 0; key < keys_end(w->n) && r >= 0; key++) {
 		r = native_put_head(w, native_key_columns[key].name, native_key_columns[key].type);
 		if (r >= 0)
-			r = put_numbers(w, fill_key, key, native_key_columns[key].width);
+			r = native_put_numbers(w, fill_key, key, native_key_columns[key].width);
 	}
 	for (unsigned int i = 0; i < w->n->def->column_count && r >= 0; i++)
 		r = columns >> i & 1 ? native_put_column(w, i) : 0;

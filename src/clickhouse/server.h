@@ -45,6 +45,9 @@ int clickhouse_run(struct clickhouse *c, const struct clickhouse_query *q, struc
 		   struct error *err);
 /* The same for a statement without data. */
 int clickhouse_do(struct clickhouse *c, const char *sql, struct buf *answer, struct error *err);
+/* The same for a statement that is formatted. */
+int clickhouse_ask(struct clickhouse *c, struct buf *answer, struct error *err, const char *fmt,
+		   ...) _printf_(4, 5);
 /* Starts a statement whose answer is read incrementally by net_client_read(). */
 int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, struct error *err);
 /* The error for an exception in a text; 0 if it is not one. */

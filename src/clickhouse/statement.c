@@ -3,6 +3,7 @@
 #include "clickhouse/server.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,6 +152,20 @@ int clickhouse_do(struct clickhouse *c, const char *sql, struct buf *answer, str
 
 	return clickhouse_run(c, &(struct clickhouse_query){.sql = sql}, answer ? answer : &own,
 			      err);
+}
+
+int clickhouse_ask(struct clickhouse *c, struct buf *answer, struct error *err, const char *fmt,
+		   ...)
+{
+	_cleanup_free_ char *sql = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&sql, fmt, args);
+	va_end(args);
+	return n < 0 ? error_errno(err, -ENOMEM, "a statement")
+		     : clickhouse_do(c, sql, answer, err);
 }
 
 int clickhouse_connect(struct clickhouse *c, const char *address, struct error *err)

@@ -92,6 +92,16 @@ int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *
 	return clickhouse_begin(c, &q, err);
 }
 
+int click_query_text(struct click_engine *e, struct clickhouse *c, const char *sql,
+		     struct buf *answer, struct error *err)
+{
+	int r = click_begin_query(e, c, sql, NULL, err);
+
+	while (r >= 0 && (r = net_client_read(c->client, answer, err)) > 0)
+		;
+	return r < 0 ? r : clickhouse_exception(c, buf_str(answer), err);
+}
+
 int click_read(struct clickhouse *c, struct native_reader *in, struct error *err)
 {
 	const char *text;

@@ -219,6 +219,27 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 	return r < 0 || b->table != TABLE_OP ? r : put_row_ids(e, in, from, to, recordings, b);
 }
 
+int click_each_batch(struct click_engine *e, const char *sql, const struct table_def *t,
+		     enum table_id table, uint64_t columns, annotations_take *take, void *arg,
+		     struct error *err)
+{
+	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	int r = batch_new_of(&b, table, t);
+
+	if (r >= 0)
+		r = click_begin_query(e, &e->server, sql, NULL, err);
+	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
+		for (size_t at = 0; at < in.rows && r >= 0; at += BATCH_ROWS_MAX) {
+			r = click_batch(e, &in, at, MIN(at + BATCH_ROWS_MAX, in.rows), columns, b,
+					NULL);
+			if (r >= 0)
+				r = take(arg, b, err);
+		}
+	}
+	return r < 0 ? error_errno(err, r, "the rows of %s", t->name) : 0;
+}
+
 struct value click_value(const struct native_column *c, size_t row)
 {
 	struct value v = {.null = native_is_null(c, row)};

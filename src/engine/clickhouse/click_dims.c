@@ -193,33 +193,28 @@ static uint64_t click_all_columns(enum table_id table)
 	return (1ull << schema_table(table)->column_count) - 1;
 }
 
+static int click_dims_take(void *arg, const struct batch *b, struct error *err)
+{
+	int r = dims_apply(((struct click_engine *)arg)->dims, b);
+
+	return r < 0 ? error_errno(err, r, "the names") : 0;
+}
+
 static int click_dims_read_table(struct click_engine *e, enum table_id table, uint64_t columns,
 				 const char *where, struct error *err)
 {
-	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
-	_cleanup_(batch_freep) struct batch *b = NULL;
+	const struct table_def *t = schema_table(table);
 	_cleanup_buf_ struct buf sql = {0};
-	int r = batch_new(&b, table);
+	int r;
 
 	buf_printf(&sql, "SELECT ");
-	click_columns(schema_table(table), columns, &sql);
-	buf_printf(&sql,
-		   " FROM `%s` WHERE 1%s%s ORDER BY recording, block_no, row_no FORMAT Native",
-		   schema_table(table)->name, buf_str(&e->hosts), where);
-	if (r >= 0)
-		r = buf_status(&sql);
-	if (r < 0)
-		return error_errno(err, r, "the names");
-	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
-	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
-		for (size_t at = 0; at < in.rows && r >= 0; at += BATCH_ROWS_MAX) {
-			r = click_batch(e, &in, at, MIN(at + BATCH_ROWS_MAX, in.rows), columns, b,
-					NULL);
-			if (r >= 0)
-				r = dims_apply(e->dims, b);
-		}
-	}
-	return r < 0 ? error_errno(err, r, "the rows of %s", schema_table(table)->name) : 0;
+	click_columns(t, columns, &sql);
+	r = buf_printf(&sql,
+		       " FROM `%s` WHERE 1%s%s ORDER BY recording, block_no, row_no FORMAT Native",
+		       t->name, buf_str(&e->hosts), where);
+	return r < 0 ? error_errno(err, r, "the names")
+		     : click_each_batch(e, buf_str(&sql), t, table, columns, click_dims_take, e,
+					err);
 }
 
 static int dims_start(struct click_engine *e, struct error *err)

@@ -294,11 +294,12 @@ static int click_group_add_aggregate(struct group_query *g, size_t i)
 		return add_sum(g, part, f->expr, buf_str(&x));
 	case AGGREGATE_MIN:
 	case AGGREGATE_ANY:
-		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
-		return r < 0 ? r : add_format(g, &part->columns[2], "min(%)", buf_str(&x));
 	case AGGREGATE_MAX:
 		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
-		return r < 0 ? r : add_format(g, &part->columns[2], "max(%)", buf_str(&x));
+		return r < 0 ? r
+			     : add_format(g, &part->columns[2],
+					  f->aggregate == AGGREGATE_MAX ? "max(%)" : "min(%)",
+					  buf_str(&x));
 	case AGGREGATE_STDDEV:
 		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
 		if (r >= 0)
@@ -510,13 +511,14 @@ static int group_stale(struct error *err)
 /* With one recording, keys do not contain it: fails if a second one has come, before its rows. */
 static int still_one(const struct group_query *g, struct error *err)
 {
-	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	int r = buf_printf(&sql, "SELECT uniqExact(recording) FROM recording WHERE 1%s",
-			   buf_str(&g->engine->hosts));
+	_cleanup_buf_ struct buf answer = {0};
+	int r;
 
-	if (g->engine->recording_count != 1 || r < 0)
-		return r < 0 ? error_errno(err, r, "the recordings") : 0;
-	r = clickhouse_do(&g->engine->server, buf_str(&sql), &answer, err);
+	if (g->engine->recording_count != 1)
+		return 0;
+	r = clickhouse_ask(&g->engine->server, &answer, err,
+			   "SELECT uniqExact(recording) FROM recording WHERE 1%s",
+			   buf_str(&g->engine->hosts));
 	return r < 0 || !strcmp(buf_str(&answer), "1\n") ? r : group_stale(err);
 }
 

@@ -195,37 +195,21 @@ static int own_read(void *arg, const struct store_made *m, unsigned int column,
 	struct click_own *o = arg;
 	struct click_engine *e = o->engine;
 	const struct own_part *p = (const struct own_part *)m;
-	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
-	_cleanup_(batch_freep) struct batch *b = NULL;
 	_cleanup_buf_ struct buf sql = {0};
-	int r = batch_new_of(&b, TABLE_OWN, &p->def);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(&sql, "SELECT ");
-	if (r >= 0)
-		r = click_columns(&p->def, 1ull << column, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, " FROM ");
-	if (r >= 0)
-		r = clickhouse_own_name(p->name, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
-			       "33) = %llu ORDER BY block_no, row_no "
-			       "FORMAT Native",
-			       p->recording, (long long)p->generation, (unsigned long long)p->part);
-	if (r < 0)
-		return error_errno(err, r, "the table %s", p->name);
-	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
-	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
-		for (size_t at = 0; at < in.rows && r >= 0; at += BATCH_ROWS_MAX) {
-			r = click_batch(e, &in, at, MIN(at + BATCH_ROWS_MAX, in.rows),
-					1ull << column, b, NULL);
-			if (r >= 0)
-				r = take(take_arg, b, err);
-		}
-	}
-	return r < 0 ? error_errno(err, r, "the table %s", p->name) : 0;
+	buf_printf(&sql, "SELECT ");
+	click_columns(&p->def, 1ull << column, &sql);
+	buf_printf(&sql, " FROM ");
+	clickhouse_own_name(p->name, &sql);
+	r = buf_printf(&sql,
+		       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, 33) = "
+		       "%llu ORDER BY block_no, row_no "
+		       "FORMAT Native",
+		       p->recording, (long long)p->generation, (unsigned long long)p->part);
+	return r < 0 ? error_errno(err, r, "the table %s", p->name)
+		     : click_each_batch(e, buf_str(&sql), &p->def, TABLE_OWN, 1ull << column, take,
+					take_arg, err);
 }
 
 static const struct annotations_source own_source = {

@@ -75,17 +75,12 @@ static int scan_measure(struct click_scan *s, struct error *err)
 			   schema_table(s->q.table)->name, buf_str(&s->where));
 
 	if (r >= 0)
-		r = click_begin_query(s->engine, &s->server, buf_str(&sql), NULL, err);
-	while (r >= 0 && (r = net_client_read(s->server.client, &answer, err)) > 0)
-		;
+		r = click_query_text(s->engine, &s->server, buf_str(&sql), &answer, err);
 	if (r < 0)
 		return r;
-	if (sscanf(buf_str(&answer), "%lld %lld %lld", &count, &first, &last) != 3) {
-		if (clickhouse_exception(&s->server, buf_str(&answer), err) < 0)
-			return err ? err->code : -EIO;
+	if (sscanf(buf_str(&answer), "%lld %lld %lld", &count, &first, &last) != 3)
 		return error_set(err, -EPROTO, "%s: no counts: '%.100s'",
 				 net_client_node(s->server.client), buf_str(&answer));
-	}
 	s->ended = count == 0;
 	s->next = first;
 	s->last = last;
@@ -102,20 +97,17 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 	int64_t to;
 	int r;
 
-	buf_append(&sql, s->select.data, s->select.len);
-	r = buf_append(&sql, s->where.data, s->where.len);
+	buf_add(&sql, &s->select);
+	buf_add(&sql, &s->where);
 	if (__builtin_add_overflow(s->next, s->width, &to) || to > s->last)
 		to = INT64_MAX;
-	if (r >= 0 && scan_by_time(s) && s->width != INT64_MAX)
-		r = buf_printf(&sql, " AND ended >= %lld AND ended %s %lld", (long long)s->next,
-			       to == INT64_MAX ? "<=" : "<",
-			       (long long)(to == INT64_MAX ? s->last : to));
-	if (r >= 0)
-		r = buf_printf(&sql, " ORDER BY %s", scan_by_time(s) ? "ended, " : "");
-	if (r >= 0)
-		r = click_recording_order(s->engine, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", block_no, row_no FORMAT Native");
+	if (scan_by_time(s) && s->width != INT64_MAX)
+		buf_printf(&sql, " AND ended >= %lld AND ended %s %lld", (long long)s->next,
+			   to == INT64_MAX ? "<=" : "<",
+			   (long long)(to == INT64_MAX ? s->last : to));
+	buf_printf(&sql, " ORDER BY %s", scan_by_time(s) ? "ended, " : "");
+	buf_fail(&sql, click_recording_order(s->engine, &sql));
+	r = buf_printf(&sql, ", block_no, row_no FORMAT Native");
 	if (r < 0)
 		return error_errno(err, r, "a query");
 	native_reader_free(&s->in);
@@ -317,12 +309,11 @@ static int click_scan_open(struct click_scan *s, struct error *err)
 		r = s->ends && s->rows ? batch_new(&s->batch, s->q.table) : -ENOMEM;
 	if (r >= 0)
 		r = scan_filter(s, err);
+	buf_printf(&s->select, "SELECT ");
+	click_columns(t, s->columns, &s->select);
+	buf_printf(&s->select, " FROM `%s`", t->name);
 	if (r >= 0)
-		r = buf_printf(&s->select, "SELECT ");
-	if (r >= 0)
-		r = click_columns(t, s->columns, &s->select);
-	if (r >= 0)
-		r = buf_printf(&s->select, " FROM `%s`", t->name);
+		r = buf_status(&s->select);
 	if (r < 0)
 		return error_errno(err, r, "rows of %s", t->name);
 	r = click_open(s->engine, &s->server, err);

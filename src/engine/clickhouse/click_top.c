@@ -56,13 +56,9 @@ int click_top(struct click_engine *e, const struct plan *p, struct click_top *re
 		return 0;
 	if (r < 0)
 		return error_errno(err, r, "the query");
-	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
-	while (r >= 0 && (r = net_client_read(e->server.client, &answer, err)) > 0)
-		;
+	r = click_query_text(e, &e->server, buf_str(&sql), &answer, err);
 	if (r < 0)
 		return r;
-	if (clickhouse_exception(&e->server, buf_str(&answer), err) < 0)
-		return err ? err->code : -EIO;
 	/* fewer rows than wanted have a value: nulls are among the result */
 	if (sscanf(buf_str(&answer), "%lld %lld", &found, &last) != 2 || found < count)
 		return 0;

@@ -13,6 +13,7 @@
 #include "clickhouse/native.h"
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
+#include "engine/annotations.h"
 #include "engine/ask.h"
 #include "engine/local/local.h"
 
@@ -61,6 +62,9 @@ int click_open(struct click_engine *e, struct clickhouse *ret, struct error *err
 /* Starts a query with the common settings: limits and an id. `more` may be NULL. */
 int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *sql,
 		      const char *more, struct error *err);
+/* Runs a query whose answer is a short text. */
+int click_query_text(struct click_engine *e, struct clickhouse *c, const char *sql,
+		     struct buf *answer, struct error *err);
 /* Reads the next block; an exception in the middle of the answer is reported like one at its beginning. */
 int click_read(struct clickhouse *c, struct native_reader *in, struct error *err);
 /* The index of a recording by its number; -1: added since the list was read. */
@@ -100,6 +104,10 @@ int64_t click_compose(const struct click_engine *e, const struct table_def *t, u
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends) _must_check_;
 
+/* click_batch.c: runs a statement that selects click_columns(), and calls `take` with every batch of its rows. */
+int click_each_batch(struct click_engine *e, const char *sql, const struct table_def *t,
+		     enum table_id table, uint64_t columns, annotations_take *take, void *arg,
+		     struct error *err);
 /* click_batch.c: a value of an answer. */
 struct value click_value(const struct native_column *c, size_t row);
 

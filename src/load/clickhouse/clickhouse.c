@@ -167,15 +167,14 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 		long long ahead;
 		int r;
 
-		buf_printf(&sql, "SELECT count(), countIf(");
-		click_load_put_identity(rec, &sql);
-		r = buf_printf(&sql,
-			       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
-			       "recording = %u",
-			       (unsigned long long)c->part, c->recording);
+		r = click_load_put_identity(rec, &sql);
 		if (r < 0)
 			return error_errno(err, r, "the recording");
-		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
+		r = clickhouse_ask(&c->server, &answer, err,
+				   "SELECT count(), countIf(%s), countIf(part = %llu), any(ahead) "
+				   "FROM recording WHERE "
+				   "recording = %u",
+				   buf_str(&sql), (unsigned long long)c->part, c->recording);
 		if (r < 0)
 			return r;
 		if (sscanf(buf_str(&answer), "%llu %llu %llu %lld", &all, &same, &parts, &ahead) !=
@@ -210,13 +209,12 @@ static int put_recording(struct click *c, const struct load_recording *rec, stru
 static int wait_for_others(struct click *c, struct error *err)
 {
 	int64_t until = clock_monotonic_ns() + WAIT_NS;
-	char sql[sizeof(c->id) + 80];
 
-	snprintf(sql, sizeof(sql), "SELECT count() FROM system.processes WHERE query_id = '%s'",
-		 c->id);
 	for (unsigned int quiet = 0; quiet < QUIET_TIMES;) {
 		_cleanup_buf_ struct buf answer = {0};
-		int r = clickhouse_do(&c->server, sql, &answer, err);
+		int r = clickhouse_ask(&c->server, &answer, err,
+				       "SELECT count() FROM system.processes WHERE query_id = '%s'",
+				       c->id);
 
 		if (r < 0)
 			return r;
@@ -415,7 +413,6 @@ static int click_made(struct load_target *t, const struct store_made *m, struct 
 	const char *name = m->def->name;
 	long long number = (long long)clickhouse_block_no(c->part, false, load_generation(m));
 	_cleanup_buf_ struct buf answer = {0};
-	char sql[400];
 	int r;
 
 	if (m->table == TABLE_OWN)
@@ -423,17 +420,17 @@ static int click_made(struct load_target *t, const struct store_made *m, struct 
 			&c->server,
 			&(struct own_of){c->recording, c->part, click_load_day_of(c->began)}, m,
 			err);
-	snprintf(sql, sizeof(sql),
-		 "SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
-		 "AND generation = %lld",
-		 c->recording, (unsigned long long)c->part, name, number);
-	r = clickhouse_do(&c->server, sql, &answer, err);
+	r = clickhouse_ask(
+		&c->server, &answer, err,
+		"SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
+		"AND generation = %lld",
+		c->recording, (unsigned long long)c->part, name, number);
 	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
 		return r;
-	snprintf(sql, sizeof(sql), "INSERT INTO made VALUES (%u, %llu, '%s', %lld, toDate(%u))",
-		 c->recording, (unsigned long long)c->part, name, number,
-		 click_load_day_of(c->began));
-	return clickhouse_do(&c->server, sql, NULL, err);
+	return clickhouse_ask(&c->server, NULL, err,
+			      "INSERT INTO made VALUES (%u, %llu, '%s', %lld, toDate(%u))",
+			      c->recording, (unsigned long long)c->part, name, number,
+			      click_load_day_of(c->began));
 }
 
 static int click_put(struct load_target *t, const struct load_block *b, struct error *err)

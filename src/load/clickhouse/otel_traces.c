@@ -271,14 +271,12 @@ static uint64_t otel_key(const char *trace, size_t len, const char *span)
 static int otel_learn(struct otel_loading *l)
 {
 	_cleanup_buf_ struct buf answer = {0};
-	char sql[160];
-	int r;
+	int r = clickhouse_ask(
+		l->server, &answer, l->err,
+		"SELECT TraceId, SpanId FROM otel_traces WHERE WeirRecording = %u AND WeirPart = "
+		"%llu",
+		l->of->recording, (unsigned long long)l->of->part);
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT TraceId, SpanId FROM otel_traces WHERE WeirRecording = %u AND WeirPart = "
-		 "%llu",
-		 l->of->recording, (unsigned long long)l->of->part);
-	r = clickhouse_do(l->server, sql, &answer, l->err);
 	if (r < 0)
 		return r;
 	for (const char *at = buf_str(&answer); *at && r >= 0;) {

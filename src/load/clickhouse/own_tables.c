@@ -25,25 +25,20 @@ static int own_ask(struct clickhouse *server, const char *sql, struct buf *ret, 
 static int own_fits(struct clickhouse *server, const struct table_def *t, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0}, want = {0}, name = {0};
-	int r = clickhouse_own_name(t->name, &name);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(&want, OWN_HEAD ",");
-	if (r >= 0)
-		r = clickhouse_own_layout(t, &want);
-	if (r >= 0)
-		r = buf_printf(
-			&sql,
-			"SELECT arrayStringConcat(groupArray(concat(name, ' ', type)), ',') = ");
-	if (r >= 0)
-		r = clickhouse_literal((struct bytes){want.data, (uint32_t)want.len}, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       ", startsWith(arrayStringConcat(groupArray(concat(name, ' ', "
-			       "type)), ','), '" OWN_HEAD "'), count() "
-			       "FROM (SELECT name, type FROM system.columns WHERE database = "
-			       "currentDatabase() AND table = '%.*s')",
-			       (int)(name.len - 2), (const char *)name.data + 1);
+	buf_fail(&want, clickhouse_own_name(t->name, &name));
+	buf_printf(&want, OWN_HEAD ",");
+	clickhouse_own_layout(t, &want);
+	buf_fail(&sql, buf_status(&want));
+	buf_printf(&sql, "SELECT arrayStringConcat(groupArray(concat(name, ' ', type)), ',') = ");
+	clickhouse_literal(buf_bytes(&want), &sql);
+	r = buf_printf(&sql,
+		       ", startsWith(arrayStringConcat(groupArray(concat(name, ' ', type)), ','), "
+		       "'" OWN_HEAD "'), count() "
+		       "FROM (SELECT name, type FROM system.columns WHERE database = "
+		       "currentDatabase() AND table = '%.*s')",
+		       (int)(name.len - 2), (const char *)name.data + 1);
 	if (r < 0)
 		return error_errno(err, r, "the table %s", t->name);
 	r = own_ask(server, buf_str(&sql), &answer, err);
@@ -96,23 +91,21 @@ static int own_note(struct clickhouse *server, const struct own_of *of, const st
 		    bool columns, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, shape = {0}, name = {0};
-	int r = clickhouse_own_name(m->name, &name);
+	int r;
 
-	if (r >= 0 && columns)
-		r = clickhouse_shape_put(m->def, &shape);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       "INSERT INTO own (recording, part, name, generation, loaded, rows, "
-			       "title, shape, day) VALUES (%u, %llu, '%.*s', "
-			       "%lld, %lld, %llu, '%s', ",
-			       of->recording, (unsigned long long)of->part, (int)(name.len - 2),
-			       (const char *)name.data + 1, (long long)load_generation(m),
-			       (long long)clock_realtime_ns(),
-			       (unsigned long long)(columns ? m->rows : 0), m->name);
-	if (r >= 0)
-		r = clickhouse_literal((struct bytes){shape.data, (uint32_t)shape.len}, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", toDate(%u))", of->day);
+	buf_fail(&sql, clickhouse_own_name(m->name, &name));
+	if (columns)
+		buf_fail(&sql, clickhouse_shape_put(m->def, &shape));
+	buf_printf(&sql,
+		   "INSERT INTO own (recording, part, name, generation, loaded, rows, title, "
+		   "shape, day) VALUES (%u, %llu, "
+		   "'%.*s', %lld, %lld, %llu, '%s', ",
+		   of->recording, (unsigned long long)of->part, (int)(name.len - 2),
+		   (const char *)name.data + 1, (long long)load_generation(m),
+		   (long long)clock_realtime_ns(), (unsigned long long)(columns ? m->rows : 0),
+		   m->name);
+	clickhouse_literal(buf_bytes(&shape), &sql);
+	r = buf_printf(&sql, ", toDate(%u))", of->day);
 	return r < 0 ? error_errno(err, r, "the table %s", m->name)
 		     : clickhouse_do(server, buf_str(&sql), NULL, err);
 }
@@ -147,10 +140,10 @@ static int own_replace(struct clickhouse *server, const struct own_of *of,
 				 m->name, now.others);
 	if (now.columns)
 		r = own_note(server, of, m, false, err);
-	if (r >= 0)
-		r = buf_printf(&sql, "DROP TABLE ");
-	if (r >= 0)
-		r = clickhouse_own_name(m->name, &sql);
+	if (r < 0)
+		return r;
+	buf_printf(&sql, "DROP TABLE ");
+	r = clickhouse_own_name(m->name, &sql);
 	return r < 0 ? error_errno(err, r, "the table %s", m->name)
 		     : clickhouse_do(server, buf_str(&sql), NULL, err);
 }
