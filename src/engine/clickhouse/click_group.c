@@ -434,14 +434,16 @@ static int put_select(struct group_query *g, bool seconds, struct buf *out)
 	return buf_status(out);
 }
 
-static int write_statement(struct group_query *g, struct buf *out, struct error *err)
+static int group_statement(struct group_query *g, struct buf *out, struct error *err)
 {
 	_cleanup_buf_ struct buf where = {0};
 	struct click_writer w = {
 		.engine = g->engine, .table = g->p->table, .out = &where, .err = err};
 	bool all = true;
-	int r = click_where(&w, g->p->where, g->p->from, g->p->to, &all);
+	int r;
 
+	g->fields = calloc(g->p->field_count + 1, sizeof(*g->fields));
+	r = g->fields ? click_where(&w, g->p->where, g->p->from, g->p->to, &all) : -ENOMEM;
 	if (r >= 0 && !all)
 		r = -EOPNOTSUPP;
 	if (r >= 0)
@@ -757,12 +759,6 @@ static int read_groups(struct group_query *g, struct local_group *groups, struct
 			return r;
 	}
 	return r;
-}
-
-static int group_statement(struct group_query *g, struct buf *sql, struct error *err)
-{
-	g->fields = calloc(g->p->field_count + 1, sizeof(*g->fields));
-	return g->fields ? write_statement(g, sql, err) : -ENOMEM;
 }
 
 int click_group(struct click_engine *e, const struct plan *p, const struct local_env *env,

@@ -334,9 +334,10 @@ static int send_table(struct click *c, enum table_id table, struct error *err)
 	q.sql = buf_str(&sql);
 	q.data = buf_bytes(&body);
 	r = clickhouse_run(&c->server, &q, &answer, err);
-	if (r >= 0)
-		native_rows_free(rows);
-	return r;
+	if (r < 0)
+		return r;
+	native_rows_free(rows);
+	return 0;
 }
 
 /* The day on which the first row ended; CLICKHOUSE_DAY_NONE if the last one ended a day later or more. */
