@@ -671,8 +671,6 @@ static void weigh_part(const struct plan_field *f, const struct part_field *part
 		       const struct native_reader *in, size_t row, const struct value *v,
 		       uint64_t weight, struct local_part *p)
 {
-	bool bytes = f->expr->type.type == QUERY_TEXT;
-
 	p->value = *v;
 	if (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST) {
 		p->count = 1;
@@ -682,7 +680,7 @@ static void weigh_part(const struct plan_field *f, const struct part_field *part
 	if (v->null)
 		return;
 	p->count = weight;
-	if (bytes)
+	if (f->expr->type.type == QUERY_TEXT)
 		return;
 	p->sum = f->expr->type.type == QUERY_FLOAT ? 0 : (__int128)v->i * (__int128)weight;
 	p->fsum = f->expr->type.type == QUERY_FLOAT ? v->f * (double)weight : 0;
