@@ -48,6 +48,7 @@ enum flow_act {
 	FLOW_MAP,
 	FLOW_UNMAP,
 	FLOW_PROTECT,
+	FLOW_REMAP,
 	FLOW_EVENTFD,
 	FLOW_KILL,
 	FLOW_SIGNALLED,
@@ -166,11 +167,12 @@ struct flow_file {
 /* A shared mapping of a file (flow_mapped.c). */
 struct flow_map {
 	int64_t process_id, pos, len;
-	int64_t seen_to; /* bytes of the file up to here were read afterwards */
-	uint32_t node;	 /* its mmap */
+	int64_t seen_to;       /* bytes of the file up to here were read afterwards */
+	uint64_t at, left[2];  /* address of pos; addresses still mapped */
+	uint32_t object, node; /* the file; its mmap */
 	/* the one before it of the same file, and of the process; FLOW_NONE */
 	uint32_t next, next_of_process;
-	bool mapped, writable;
+	bool writable;
 	bool inherited; /* child processes have it, too */
 };
 
@@ -269,7 +271,7 @@ struct flow_state {
 
 	struct flow_map *maps;
 	size_t map_count, map_cap;
-	struct map map_of;	/* process and address -> mapping */
+	struct map map_of;	/* process -> its last mapping */
 	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
