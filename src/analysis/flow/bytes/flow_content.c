@@ -185,6 +185,20 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 	return all && content_call_hash(all, side, c->bytes, ret);
 }
 
+const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
+					      enum flow_side side, size_t *at)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	while (all && *at < all->count) {
+		const struct flow_chunk *k = &all->rows[(*at)++];
+
+		if (chunk_is_of(k, side) && k->form == FORM_BUFFER)
+			return k;
+	}
+	return NULL;
+}
+
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size)
 {
