@@ -273,14 +273,15 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 	const uint8_t *payload;
 	int r;
 
-	if (k->pos <= m->seen_to)
-		m->seen_to = end ? INT64_MAX : MAX(m->seen_to, k->pos + k->size);
-	if (!k->has_hash || k->contested || k->pos % CONTENT_PIECE || k->head_len || k->tail_len ||
+	if (!k->has_hash || k->contested || k->pos % CONTENT_PIECE || k->head_len ||
+	    (k->tail_len && (!end || have)) ||
 	    (k->size != CONTENT_PIECE && !end && k->pos + k->size != m->pos + m->len))
 		return 0;
+	if (k->pos <= m->seen_to)
+		m->seen_to = end ? INT64_MAX : MAX(m->seen_to, k->pos + k->size);
 	if (have ? !have->doubtful && have->covered == k->size && !have->cut_count &&
 			    have->sum == k->hash
-		 : !k->hash) /* a hole */
+		 : !k->hash && !k->tail_len) /* a hole */
 		return 0;
 	r = mapped_replaced(s, c, f, k, m, several);
 	if (r < 0)
