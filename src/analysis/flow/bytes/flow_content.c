@@ -261,7 +261,7 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 
 		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
 			continue;
-		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, NULL, at, c->node);
+		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, at, c->node);
 		if (r >= 0)
 			r = stream_compare(s, channel, (uint64_t)at / CONTENT_PIECE);
 	}
@@ -331,8 +331,9 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 			continue;
 		}
 		file_explained(s, c, object, k);
-		r = flow_pieces_add(&s->pieces, &f->pieces, k,
-				    payload ? all->bytes.data + k->content : NULL, k->pos, c->node);
+		r = payload ? flow_pieces_payload(&s->pieces, &f->pieces,
+						  all->bytes.data + k->content, k->size, k->pos)
+			    : flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, c->node);
 	}
 	return r;
 }

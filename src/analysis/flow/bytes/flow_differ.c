@@ -43,6 +43,8 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 		from++;
 	while (to > from && p->payload[to - 1] == q->payload[to - 1])
 		to--;
+	if (from == to) /* where they differ, payload is missing */
+		return;
 	range[1] = range[0] + to;
 	range[0] += from;
 }

@@ -293,11 +293,11 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 	}
 	f->rewritten |= have != NULL;
 	flow_pieces_drop(&s->pieces, &f->pieces, index);
-	r = flow_pieces_add(&s->pieces, &f->pieces, k, NULL, k->pos, m->node);
+	r = flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, m->node);
 	payload = flow_content_payload(s, c, FLOW_RECEIVE, &size);
 	if (r >= 0 && payload && (size_t)(k->call_pos + k->size) <= size)
-		r = flow_pieces_add(&s->pieces, &f->pieces, k, payload + k->call_pos, k->pos,
-				    m->node);
+		r = flow_pieces_payload(&s->pieces, &f->pieces, payload + k->call_pos, k->size,
+					k->pos);
 	mapped_written(f, m, k->pos + k->size);
 	return r < 0 ? r : 1;
 }
