@@ -479,6 +479,7 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 			continue;
 		}
 		if (b && k->out_pos < b->out_pos && b->from >= told &&
+		    !came_twice(v, b) && !came_twice(v, k) &&
 		    delivered_file(v, b) != delivered_file(v, k)) {
 			const struct flow_range *first = delivery_start(v, sent, before);
 
