@@ -338,6 +338,15 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	return r;
 }
 
+/* Bytes of a stream of which it is not known what they were: something that seems not to be sent may be among them. */
+static int content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			  enum flow_side side)
+{
+	if (!(spot & FLOW_SPOT_FILE) && c->bytes > 0)
+		s->channels[spot].ends[side].unseen += c->bytes;
+	return 0;
+}
+
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos)
 {
@@ -350,7 +359,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	int r;
 
 	if (!all || pos < 0 || c->bytes <= 0)
-		return 0;
+		return content_unseen(s, c, spot, side);
 	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
 	if (n < 0)
 		return (int)n;
@@ -362,7 +371,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
-		return r;
+		return r < 0 ? r : content_unseen(s, c, spot, side);
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;

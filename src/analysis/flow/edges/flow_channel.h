@@ -40,6 +40,7 @@ struct flow_end {
 	bool known;	 /* positions are known */
 	bool from_start; /* recording began before the first byte */
 	uint64_t moved;
+	int64_t unseen;	   /* bytes whose content is not known */
 	uint16_t place;	   /* which recording */
 	uint32_t task;	   /* last user; FLOW_NONE: none */
 	int64_t file_id;   /* file used by the calls */
