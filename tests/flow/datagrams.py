@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""datagrams.py WEIR: datagrams over IP: of every one that arrives the sender is found, by two senders at once, over IPv4 and IPv6, while others
-are lost; certain where content tells them apart, contested where they are equal or content was not recorded. TAP on standard output."""
+"""datagrams.py WEIR SEVERAL: datagrams over IP: of every one that arrives the sender is found, by two senders at once, over IPv4 and IPv6, while others
+are lost; certain where content tells them apart, contested where they are equal or content was not recorded. The same of calls that move
+several. TAP on standard output."""
 import collections
 import json
 import os
@@ -12,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
 
-weir = os.path.abspath(sys.argv[1])
+weir, several = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
 # Sizes are all different, but for those of 64 bytes, which are equal. Each hundredth goes to a port where nobody is. Prints "size sent
 # received", with the numbers of threads.
@@ -72,4 +73,27 @@ for mode in ('content', 'plain'):
     else:
         tap.check('without content none is certain', not certain, *certain[:5])
     tap.check('those that nobody received are counted', document['unfollowed'] >= 4, document['unfollowed'])
+
+# A pair of calls is certain where the addresses of all of its datagrams are known.
+for mode, content in (('named', True), ('connected', True), ('bound', True), ('unix', True), ('unix', False), ('bound', False)):
+    with tempfile.TemporaryDirectory() as folder:
+        args = [weir, 'record', '--lossless', '-q', *(['--content'] if content else []), '-o', 't.weir', '--', several, mode]
+        sizes = list(map(int, subprocess.run(args, cwd=folder, check=True, timeout=60, capture_output=True, text=True).stdout.split()))
+        r = subprocess.run([weir, 'flow', 't.weir', '--list', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+        calls = subprocess.run([weir, 'query', 'from op | where op == sendmmsg || op == recvmmsg | select op, start, dur, ret', '-i', 't.weir', '--json'], cwd=folder,
+                               check=True, timeout=60, capture_output=True, text=True)
+    document, calls = json.loads(r.stdout), json.loads(calls.stdout)['rows']
+    sent, taken = ([c['start'] + (c['dur'] if op == 'recvmmsg' else 0) for c in calls if c['op'] == op for _ in range(c['ret'])] for op in ('sendmmsg', 'recvmmsg'))
+    rows = [row for row in document['tables']['list']['rows'] if row['via'] == 'datagram']
+    name = f'{mode}, {"content" if content else "plain"}'
+    pairs = set(zip(sent, taken))
+    found = {(row['from_start'], row['to_end']) for row in rows}
+    known = content or mode == 'unix'
+    tap.check(f'{name}: 36 datagrams of {len(pairs)} pairs of calls', len(sent) == len(taken) == 36 and found == (pairs if known else set()), pairs ^ found)
+    if known and mode != 'unix':
+        tap.check(f'{name}: the size of each', sorted(row['bytes'] for row in rows) == sorted(sizes), sorted(row['bytes'] for row in rows))
+    certain = [row for row in rows if row['certainty'] == 'certain']
+    tap.check(f'{name}: certain', len(certain) == (12 if mode == 'named' else len(rows)), len(certain), len(rows))
+    tap.check(f'{name}: nothing contradicts, and what is not known is counted', document['contradictions'] == 0 and not document['rows'] and
+              (document['unfollowed'] > 0) == (not known), document['contradictions'], document['unfollowed'], *document['rows'])
 sys.exit(tap.end())

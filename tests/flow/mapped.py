@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """mapped.py WEIR: what programs store through mappings of a file, as others read it: who stored it is known if no other process has the file
-mapped for writing, and counted if one has; a store over bytes that calls wrote is a verdict, over zeros that made room none. TAP on
-standard output."""
+mapped for writing, and counted if one has; a store over bytes that calls wrote is a verdict, over zeros that made room none. Also of mappings
+that are made writable, moved and cut later on. TAP on standard output."""
 import json
 import os
 import subprocess
@@ -47,4 +47,72 @@ for writers, before, whole in ((0, 'data', 0), (1, 'room', 0), (1, 'data', 0), (
     tap.check(f'{writers}: {whole} bytes are not known to be of one of them', document['mapped_unsure'] == whole, document['mapped_unsure'])
     tap.check(f'{writers}: an edge from the one that stored to the read', [(e['to_call'], e['pos'], e['bytes'], e['certainty']) for e in edges] ==
               ([('pread64', 4096, 4096, 'contested')] if writers == 1 else []), *edges)
+
+# Who stores is the first child; what else it or another process does with the file's mappings is the case.
+CHANGED = '''
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+READ, WRITE, SHARED, PAGE = 1, 2, 1, 4096
+def call(name, *args):
+    f = getattr(libc, name)
+    f.restype = ctypes.c_void_p
+    r = f(*[ctypes.c_void_p(a) for a in args])
+    if r == 2 ** 64 - 1:
+        raise OSError(ctypes.get_errno(), name)
+    return r
+fd = os.open('table', os.O_RDWR | os.O_CREAT, 0o600)
+os.pwrite(fd, os.urandom(16 * PAGE), 0)
+def child(work):
+    pid = os.fork()
+    if not pid:
+        work()
+        os._exit(0)
+    print(pid)
+    os.waitpid(pid, 0)
+def change(at, page):
+    ctypes.memset(at + page * PAGE + 100, 7, 100)
+def protected():
+    at = call('mmap', 0, 4 * PAGE, READ, SHARED, fd, 0)
+    call('mprotect', at + PAGE, PAGE, READ | WRITE)
+    change(at, 1)
+def moved():
+    at = call('mmap', 0, 4 * PAGE, READ, SHARED, fd, 0)
+    at = call('mremap', at, 4 * PAGE, 16 * PAGE, 1)
+    call('mprotect', at + 12 * PAGE, PAGE, READ | WRITE)
+    change(at, 12)
+def gone():
+    at = call('mmap', 0, 4 * PAGE, READ | WRITE, SHARED, fd, 0)
+    call('munmap', at, 4 * PAGE)
+    if not os.fork():
+        os._exit(0)
+    os.wait()
+def stored():
+    at = call('mmap', 0, 4 * PAGE, READ | WRITE, SHARED, fd, 0)
+    change(at, 1)
+    call('munmap', at, 4 * PAGE)
+    if not os.fork():
+        os._exit(0)
+    os.wait()
+def cut():
+    at = call('mmap', 0, 4 * PAGE, READ | WRITE, SHARED, fd, 0)
+    call('munmap', at, PAGE)
+    child(lambda: change(at, 1))
+def writable_in_child():
+    at = call('mmap', 0, 4 * PAGE, READ, SHARED, fd, 0)
+    def store():
+        call('mprotect', at, 4 * PAGE, READ | WRITE)
+        change(at, 1)
+    child(store)
+child(globals()[sys.argv[1]])
+os.pread(os.open('table', os.O_RDONLY), 16 * PAGE, 0)
+'''
+for work, page, known in (('protected', 1, True), ('moved', 12, True), ('gone', None, None), ('stored', 1, True), ('cut', 1, False),
+                          ('writable_in_child', 1, False)):
+    with tempfile.TemporaryDirectory() as folder:
+        out = subprocess.run([weir, 'record', '--content', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', CHANGED, work], cwd=folder,
+                             check=True, timeout=60, capture_output=True, text=True).stdout
+        r = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+    found = [(v['verdict'], v['from'], v['to'], v['pid']) for v in json.loads(r.stdout)['rows']]
+    want = [('read-back-differs', page * 4096, page * 4096 + 4096, int(out.split()[-1]) if known else None)] if page else []
+    tap.check(f'{work}: the bytes, and {"who stored them" if known else "nobody, as several may have" if page else "no verdict"}', found == want, want, found)
 sys.exit(tap.end())

@@ -77,6 +77,8 @@ static const struct {
 	{"mmap", FLOW_MAP},
 	{"munmap", FLOW_UNMAP},
 	{"mprotect", FLOW_PROTECT},
+	{"pkey_mprotect", FLOW_PROTECT},
+	{"mremap", FLOW_REMAP},
 	{"eventfd", FLOW_EVENTFD},
 	{"eventfd2", FLOW_EVENTFD},
 	{"kill", FLOW_KILL},
@@ -279,6 +281,7 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 	case FLOW_MAP:
 	case FLOW_UNMAP:
 	case FLOW_PROTECT:
+	case FLOW_REMAP:
 		return flow_mapped_take(s, c);
 	case FLOW_FORK:
 		r = flow_mapped_take(s, c);

@@ -48,6 +48,7 @@ enum flow_act {
 	FLOW_MAP,
 	FLOW_UNMAP,
 	FLOW_PROTECT,
+	FLOW_REMAP,
 	FLOW_EVENTFD,
 	FLOW_KILL,
 	FLOW_SIGNALLED,
@@ -166,11 +167,12 @@ struct flow_file {
 /* A shared mapping of a file (flow_mapped.c). */
 struct flow_map {
 	int64_t process_id, pos, len;
-	int64_t seen_to; /* bytes of the file up to here were read afterwards */
-	uint32_t node;	 /* its mmap */
+	int64_t seen_to;       /* bytes of the file up to here were read afterwards */
+	uint64_t at, left[2];  /* address of pos; addresses still mapped */
+	uint32_t object, node; /* the file; its mmap */
 	/* the one before it of the same file, and of the process; FLOW_NONE */
 	uint32_t next, next_of_process;
-	bool mapped, writable;
+	bool writable;
 	bool inherited; /* child processes have it, too */
 };
 
@@ -216,7 +218,7 @@ struct flow_message {
 	uint8_t *payload; /* NULL: not recorded, or not needed */
 	uint32_t node, size;
 	uint32_t other; /* its number at the other end; FLOW_NONE: none with this content */
-	bool cut;	/* it filled the buffer: the rest may have been dropped */
+	bool cut;	/* it filled the buffer, or may have: the rest may have been dropped */
 	bool common; /* several of the sequence are equal: it is not known which of them arrived */
 };
 
@@ -269,7 +271,7 @@ struct flow_state {
 
 	struct flow_map *maps;
 	size_t map_count, map_cap;
-	struct map map_of;	/* process and address -> mapping */
+	struct map map_of;	/* process -> its last mapping */
 	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
@@ -342,6 +344,8 @@ int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);
 
 /* flow_sockets.c */
+/* How many messages the call moved, if its socket preserves their boundaries. */
+int64_t flow_call_messages(const struct flow_call *c);
 int flow_sockets_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side) _must_check_;
@@ -361,7 +365,10 @@ int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
 /* True if the process, or any (-1), may have stored bytes through a mapping that nobody read afterwards. */
 bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id);
 /* flow_messages.c */
-/* Adds a datagram to those that a socket sent to or received from an address; not hashed: its content is unknown. 0 or -ENOMEM. */
+/*
+ * Adds a datagram to those that a socket sent to or received from an address (empty: it is not known which); not hashed: its
+ * content is unknown. 0 or -ENOMEM.
+ */
 int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
 		     struct bytes address, const struct flow_message *x, bool hashed,
 		     const uint8_t *payload, struct flow_message_at *ret) _must_check_;
@@ -394,6 +401,9 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos) _must_check_;
+/* The next datagram of a call that moved several; *at is 0 for the first one. NULL: there is none. */
+const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
+					      enum flow_side side, size_t *at);
 /* The call's bytes from the first on, as far as recorded; NULL: none. */
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size);

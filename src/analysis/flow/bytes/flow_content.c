@@ -185,6 +185,20 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 	return all && content_call_hash(all, side, c->bytes, ret);
 }
 
+const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
+					      enum flow_side side, size_t *at)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	while (all && *at < all->count) {
+		const struct flow_chunk *k = &all->rows[(*at)++];
+
+		if (chunk_is_of(k, side) && k->form == FORM_BUFFER)
+			return k;
+	}
+	return NULL;
+}
+
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size)
 {
@@ -247,7 +261,7 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 
 		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
 			continue;
-		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, NULL, at, c->node);
+		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, at, c->node);
 		if (r >= 0)
 			r = stream_compare(s, channel, (uint64_t)at / CONTENT_PIECE);
 	}
@@ -317,10 +331,20 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 			continue;
 		}
 		file_explained(s, c, object, k);
-		r = flow_pieces_add(&s->pieces, &f->pieces, k,
-				    payload ? all->bytes.data + k->content : NULL, k->pos, c->node);
+		r = payload ? flow_pieces_payload(&s->pieces, &f->pieces,
+						  all->bytes.data + k->content, k->size, k->pos)
+			    : flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, c->node);
 	}
 	return r;
+}
+
+/* Bytes of a stream of which it is not known what they were: something that seems not to be sent may be among them. */
+static int content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			  enum flow_side side)
+{
+	if (!(spot & FLOW_SPOT_FILE) && c->bytes > 0)
+		s->channels[spot].ends[side].unseen += c->bytes;
+	return 0;
 }
 
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
@@ -335,7 +359,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	int r;
 
 	if (!all || pos < 0 || c->bytes <= 0)
-		return 0;
+		return content_unseen(s, c, spot, side);
 	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
 	if (n < 0)
 		return (int)n;
@@ -347,7 +371,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
-		return r;
+		return r < 0 ? r : content_unseen(s, c, spot, side);
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;

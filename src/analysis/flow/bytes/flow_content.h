@@ -70,8 +70,11 @@ struct flow_pieces {
 };
 
 /* Adds a part of a file or stream, at position `pos`, to the map of its pieces. 0 or -ENOMEM. */
-int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c,
-		    const uint8_t *payload, int64_t pos, uint32_t node) _must_check_;
+int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c, int64_t pos,
+		    uint32_t node) _must_check_;
+/* Adds bytes to those stored of a file's pieces. 0 or -ENOMEM. */
+int flow_pieces_payload(struct flow_pieces *p, struct map *of, const uint8_t *bytes, int64_t size,
+			int64_t pos) _must_check_;
 static inline struct flow_piece *flow_piece_at(const struct flow_pieces *p, const struct map *of,
 					       uint64_t index)
 {

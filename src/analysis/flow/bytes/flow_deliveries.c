@@ -303,6 +303,20 @@ static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *
 	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
 }
 
+/* True if the bytes may have been sent on one of the streams by calls whose content is not known. */
+static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries *sent,
+			  int64_t bytes)
+{
+	for (size_t i = 0; i < sent->count; i++) {
+		uint32_t spot = sent->all[i].out_spot;
+
+		if (!(spot & FLOW_SPOT_FILE) &&
+		    v->s->channels[spot].ends[FLOW_SEND].unseen >= bytes)
+			return true;
+	}
+	return false;
+}
+
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
 static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
 			      const struct deliveries *lack, const struct deliveries *others)
@@ -343,7 +357,9 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 			gap[1] = MAX(gap[1], more[1]);
 		}
 		until = gap[1];
-		if (stored && lack->count && has_arrived(v, k, lack->all[0].out_spot, gap))
+		if (stored && lack->count &&
+		    (has_arrived(v, k, lack->all[0].out_spot, gap) ||
+		     may_be_unseen(v, lack, gap[1] - gap[0])))
 			continue;
 		r = verdict_missing(v, k, gap, stored);
 	}
@@ -478,8 +494,8 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 			}
 			continue;
 		}
-		if (b && k->out_pos < b->out_pos && b->from >= told &&
-		    delivered_file(v, b) != delivered_file(v, k)) {
+		if (b && k->out_pos < b->out_pos && b->from >= told && !came_twice(v, b) &&
+		    !came_twice(v, k) && delivered_file(v, b) != delivered_file(v, k)) {
 			const struct flow_range *first = delivery_start(v, sent, before);
 
 			r = verdict_delivery(v, "re-ordered", k, first,

@@ -43,6 +43,8 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 		from++;
 	while (to > from && p->payload[to - 1] == q->payload[to - 1])
 		to--;
+	if (from == to) /* where they differ, payload is missing */
+		return;
 	range[1] = range[0] + to;
 	range[0] += from;
 }
@@ -702,15 +704,18 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 	for (size_t f = 0; f < p->folder_count && r >= 0; f++) {
 		_cleanup_buf_ struct buf text = {0};
 		bool has = false, related = !flow_stores_unseen(v, p->folders[f].process_id);
-		struct flow_verdict row = {.what = "never-stored",
-					   .object = g[0]->object,
-					   .second = FLOW_NONE,
-					   .first = flow_replica_file(v, g[0]->object)->last,
-					   .first_spot = g[0]->object | FLOW_SPOT_FILE,
-					   .first_side = FLOW_SEND,
-					   .to = flow_replica_file(v, g[0]->object)->size,
-					   .bytes = flow_replica_file(v, g[0]->object)->size,
-					   .absence = true};
+		struct flow_verdict row = {
+			.what = "never-stored",
+			.object = g[0]->object,
+			.second = FLOW_NONE,
+			.first = flow_replica_file(v, g[0]->object)->last,
+			.first_spot = g[0]->object | FLOW_SPOT_FILE,
+			.first_side = FLOW_SEND,
+			.to = flow_replica_file(v, g[0]->object)->size,
+			.bytes = flow_replica_file(v, g[0]->object)->size,
+			.absence = true,
+			.unsure = true, /* it may not have been sent there */
+			.note = "it is not known whether these bytes arrived there"};
 
 		for (size_t i = 0; i < n; i++) {
 			has |= g[i]->folder == f;
@@ -721,8 +726,6 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
-		if (p->folders[f].last != FLOW_NONE)
-			row.by = &v->s->graph.nodes[p->folders[f].last];
 		flow_replica_put_folder(v, f, &text);
 		r = buf_printf(&text, " has other files of this set, but not this one");
 		if (r >= 0)

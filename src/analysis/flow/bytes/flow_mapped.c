@@ -14,80 +14,160 @@
 #include "schema/content_hash.h"
 #include "schema/ops.h"
 
-#define MAPS_MAX 65536
+#define MAPS_MAX      65536
+#define ANCESTORS_MAX 16
 
 /* ---- mappings ---- */
 
-/* The last mapping of a process, or its last one at an address. */
-static uint64_t mapped_key(int64_t process_id, uint64_t at)
+static int mapped_new(struct flow_state *s, struct flow_file *f, const struct flow_map *m)
 {
-	return hash_u64(hash_u64((uint64_t)process_id) ^ at);
+	uint64_t before = FLOW_NONE, number = s->map_count;
+	struct flow_map *n;
+
+	if (number == MAPS_MAX) {
+		s->graph.left_out++;
+		return 0;
+	}
+	map_get(&s->map_of, (uint64_t)m->process_id, &before);
+	if (array_add(s->maps, s->map_count, s->map_cap, *m) < 0)
+		return -ENOMEM;
+	n = &s->maps[number];
+	n->seen_to = n->pos;
+	n->next = f->maps;
+	n->next_of_process = (uint32_t)before;
+	f->maps = (uint32_t)number;
+	return map_set(&s->map_of, (uint64_t)m->process_id, number);
 }
 
 static int mapped_add(struct flow_state *s, struct flow_call *c)
 {
-	int64_t at = flow_object(s, c->file_id), n, process_id = s->tasks[c->task].process_id;
-	uint64_t before = FLOW_NONE, number = s->map_count;
-	struct flow_file *f;
+	int64_t at = flow_object(s, c->file_id), n;
 
 	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE || c->failed ||
 	    !(c->flags & MAP_SHARED) || c->pos < 0 || c->pos > FLOW_POS_MAX || c->size <= 0 ||
 	    c->size > FLOW_POS_MAX)
 		return at < 0 ? (int)at : 0;
-	if (s->map_count == MAPS_MAX) {
-		s->graph.left_out++;
-		return 0;
-	}
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
-	f = &s->files[s->objects[at].file];
-	map_get(&s->map_of, mapped_key(process_id, 0), &before);
-	n = array_add(s->maps, s->map_count, s->map_cap,
-		      (struct flow_map){.process_id = process_id,
-					.next_of_process = (uint32_t)before,
-					.pos = c->pos,
-					.len = c->size,
-					.seen_to = c->pos,
-					.node = c->node,
-					.next = f->maps,
-					.mapped = true,
-					.writable = (c->a[2] & PROT_WRITE) != 0});
-	if (n < 0)
-		return (int)n;
-	f->maps = (uint32_t)number;
-	if (map_set(&s->map_of, mapped_key(process_id, (uint64_t)c->ret), number) < 0)
-		return -ENOMEM;
-	return map_set(&s->map_of, mapped_key(process_id, 0), number);
+	return mapped_new(
+		s, &s->files[s->objects[at].file],
+		&(struct flow_map){.process_id = s->tasks[c->task].process_id,
+				   .object = (uint32_t)at,
+				   .pos = c->pos,
+				   .len = c->size,
+				   .at = (uint64_t)c->ret,
+				   .left = {(uint64_t)c->ret, (uint64_t)c->ret + (uint64_t)c->size},
+				   .node = c->node,
+				   .writable = (c->a[2] & PROT_WRITE) != 0});
+}
+
+static bool mapped_meets(const struct flow_map *m, const uint64_t range[2])
+{
+	return m->left[0] < range[1] && range[0] < m->left[1];
+}
+
+/* Only an end can be taken off: with a hole, the mapping counts as if it were whole. True: nothing is left. */
+static bool mapped_less(struct flow_map *m, const uint64_t range[2])
+{
+	if (range[0] <= m->left[0])
+		m->left[0] = MIN(range[1], m->left[1]);
+	else if (range[1] >= m->left[1])
+		m->left[1] = range[0];
+	return m->left[0] >= m->left[1];
+}
+
+/* Takes a range of addresses off the process's mappings. *ret_old: one of them, as it was. 1, 0: none; or -ENOMEM. */
+static int mapped_off(struct flow_state *s, int64_t process_id, const uint64_t range[2],
+		      struct flow_map *ret_old)
+{
+	uint32_t before = FLOW_NONE, next;
+	uint64_t first = FLOW_NONE;
+	int found = 0;
+
+	map_get(&s->map_of, (uint64_t)process_id, &first);
+	for (uint32_t i = (uint32_t)first; i != FLOW_NONE; i = next) {
+		next = s->maps[i].next_of_process;
+		if (!mapped_meets(&s->maps[i], range)) {
+			before = i;
+			continue;
+		}
+		found = 1;
+		*ret_old = s->maps[i];
+		if (!mapped_less(&s->maps[i], range))
+			before = i;
+		else if (before != FLOW_NONE)
+			s->maps[before].next_of_process = next;
+		else if (map_set(&s->map_of, (uint64_t)process_id, next) < 0)
+			return -ENOMEM;
+	}
+	return found;
+}
+
+/* mremap: part of a mapping is at other addresses, or longer than before. */
+static int mapped_moved(struct flow_state *s, const struct flow_call *c, struct flow_map *m)
+{
+	uint64_t to = (uint64_t)c->ret, skipped = c->a[0] - m->at;
+
+	if (c->size <= 0 || c->size > FLOW_POS_MAX || c->a[0] < m->at ||
+	    skipped > (uint64_t)(FLOW_POS_MAX - m->pos))
+		return 0;
+	m->pos += (int64_t)skipped;
+	m->len = c->size;
+	m->at = m->left[0] = to;
+	m->left[1] = to + (uint64_t)c->size;
+	return mapped_new(s, &s->files[s->objects[m->object].file], m);
+}
+
+/* A process may also store through mappings that it inherited. */
+static void mapped_protect(struct flow_state *s, int64_t process_id, const uint64_t range[2])
+{
+	uint64_t i;
+
+	for (int age = 0; age < ANCESTORS_MAX && process_id >= 0; age++) {
+		if (!map_get(&s->map_of, (uint64_t)process_id, &i))
+			i = FLOW_NONE;
+		for (; i != FLOW_NONE; i = s->maps[i].next_of_process)
+			s->maps[i].writable |= mapped_meets(&s->maps[i], range);
+		process_id = flow_task_parent(s, process_id);
+	}
+}
+
+/* Without CLONE_VM, the child has the mappings, too. */
+static void mapped_fork(struct flow_state *s, const struct flow_call *c, int64_t process_id)
+{
+	uint64_t i;
+
+	if ((c->flags & CLONE_VM) || !strcmp(op_def(c->op)->name, "vfork") ||
+	    !map_get(&s->map_of, (uint64_t)process_id, &i))
+		return;
+	for (; i != FLOW_NONE; i = s->maps[i].next_of_process)
+		s->maps[i].inherited = true;
 }
 
 int flow_mapped_take(struct flow_state *s, struct flow_call *c)
 {
 	int64_t process_id = s->tasks[c->task].process_id;
-	struct flow_map *m;
-	uint64_t i;
+	uint64_t size = c->act == FLOW_REMAP ? c->a[1] : (uint64_t)c->size;
+	const uint64_t range[2] = {c->a[0], c->a[0] + MIN(size, UINT64_MAX - c->a[0])};
+	struct flow_map old;
+	int r;
 
 	if (c->act == FLOW_MAP)
 		return mapped_add(s, c);
 	if (c->failed || !s->map_count)
 		return 0;
 	if (c->act == FLOW_FORK) {
-		/* without CLONE_VM the child has them, too */
-		if ((c->flags & CLONE_VM) || !strcmp(op_def(c->op)->name, "vfork") ||
-		    !map_get(&s->map_of, mapped_key(process_id, 0), &i))
-			return 0;
-		for (; i != FLOW_NONE; i = s->maps[i].next_of_process)
-			s->maps[i].inherited |= s->maps[i].mapped;
+		mapped_fork(s, c, process_id);
 		return 0;
 	}
-	if (!map_get(&s->map_of, mapped_key(process_id, c->a[0]), &i))
+	if (c->act == FLOW_PROTECT) {
+		if (c->flags & PROT_WRITE)
+			mapped_protect(s, process_id, range);
 		return 0;
-	m = &s->maps[i];
-	if (c->act == FLOW_UNMAP)
-		m->mapped = false;
-	else
-		m->writable |= (c->a[2] & PROT_WRITE) != 0;
-	return 0;
+	}
+	r = mapped_off(s, process_id, range, &old);
+	return r > 0 && c->act == FLOW_REMAP ? mapped_moved(s, c, &old) : MIN(r, 0);
 }
 
 bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id)
@@ -193,14 +273,15 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 	const uint8_t *payload;
 	int r;
 
-	if (k->pos <= m->seen_to)
-		m->seen_to = end ? INT64_MAX : MAX(m->seen_to, k->pos + k->size);
-	if (!k->has_hash || k->contested || k->pos % CONTENT_PIECE || k->head_len || k->tail_len ||
+	if (!k->has_hash || k->contested || k->pos % CONTENT_PIECE || k->head_len ||
+	    (k->tail_len && (!end || have)) ||
 	    (k->size != CONTENT_PIECE && !end && k->pos + k->size != m->pos + m->len))
 		return 0;
+	if (k->pos <= m->seen_to)
+		m->seen_to = end ? INT64_MAX : MAX(m->seen_to, k->pos + k->size);
 	if (have ? !have->doubtful && have->covered == k->size && !have->cut_count &&
 			    have->sum == k->hash
-		 : !k->hash) /* a hole */
+		 : !k->hash && !k->tail_len) /* a hole */
 		return 0;
 	r = mapped_replaced(s, c, f, k, m, several);
 	if (r < 0)
@@ -212,11 +293,11 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 	}
 	f->rewritten |= have != NULL;
 	flow_pieces_drop(&s->pieces, &f->pieces, index);
-	r = flow_pieces_add(&s->pieces, &f->pieces, k, NULL, k->pos, m->node);
+	r = flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, m->node);
 	payload = flow_content_payload(s, c, FLOW_RECEIVE, &size);
 	if (r >= 0 && payload && (size_t)(k->call_pos + k->size) <= size)
-		r = flow_pieces_add(&s->pieces, &f->pieces, k, payload + k->call_pos, k->pos,
-				    m->node);
+		r = flow_pieces_payload(&s->pieces, &f->pieces, payload + k->call_pos, k->size,
+					k->pos);
 	mapped_written(f, m, k->pos + k->size);
 	return r < 0 ? r : 1;
 }

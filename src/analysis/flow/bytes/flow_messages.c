@@ -20,13 +20,18 @@ struct flow_sequence {
 	uint32_t object, partner; /* partner: the other sequence; FLOW_NONE: none yet */
 	uint32_t channel;	  /* of the pair */
 	enum flow_side side;
-	bool unknown; /* has datagrams without content, or matches with several sequences */
+	/* unknown: has datagrams without content, or matches with several sequences; anyone: the other address is not known */
+	bool unknown, anyone;
 };
+
+#define MESSAGE_NAMED  1
+#define MESSAGE_ANYONE 2
 
 struct flow_messages {
 	struct flow_sequence *all;
 	size_t count, cap;
-	struct map of; /* socket, side and address -> sequence */
+	struct map of;	  /* socket, side and address -> sequence */
+	struct map kinds; /* socket and side -> which sequences it has */
 	size_t messages;
 	uint64_t payload;
 };
@@ -43,6 +48,7 @@ void flow_messages_free(struct flow_state *s)
 	if (m) {
 		free(m->all);
 		map_free(&m->of);
+		map_free(&m->kinds);
 	}
 	free(m);
 	s->messages = NULL;
@@ -62,6 +68,7 @@ int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
 		hash_bytes(address.data, address.len) ^ hash_u64((uint64_t)object << 1 | side);
 	struct flow_sequence *q;
 	struct flow_message y = *x;
+	uint64_t kinds = 0;
 	bool is_new;
 
 	*ret = (struct flow_message_at){FLOW_NONE, 0};
@@ -70,8 +77,15 @@ int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
 	if (!q)
 		return -ENOMEM;
 	if (is_new)
-		*q = (struct flow_sequence){
-			.object = object, .side = side, .partner = FLOW_NONE, .channel = FLOW_NONE};
+		*q = (struct flow_sequence){.object = object,
+					    .side = side,
+					    .partner = FLOW_NONE,
+					    .channel = FLOW_NONE,
+					    .anyone = !address.len};
+	map_get(&m->kinds, (uint64_t)object << 1 | side, &kinds);
+	kinds |= address.len ? MESSAGE_NAMED : MESSAGE_ANYONE;
+	if (is_new && map_set(&m->kinds, (uint64_t)object << 1 | side, kinds) < 0)
+		return -ENOMEM;
 	if (!hashed || m->messages == FLOW_MESSAGES_MAX) {
 		q->unknown = true;
 		return 0;
@@ -186,8 +200,8 @@ static int messages_twice(struct messages_pair *p)
 			r = map_set(&seen, x->hash, i);
 			continue;
 		}
-		if (!map_get(&seen, x->hash, &first) || got->all[first].size != x->size ||
-		    p->sent->all[got->all[first].other].common)
+		if (got->anyone || !map_get(&seen, x->hash, &first) ||
+		    got->all[first].size != x->size || p->sent->all[got->all[first].other].common)
 			continue;
 		x->other = got->all[first].other;
 		r = messages_suspect(p, FLOW_RECEIVED_TWICE, got->all[first].node, x->node,
@@ -225,6 +239,18 @@ static int messages_altered(struct messages_pair *p, size_t sent_at, size_t got_
 				sent->pos + from, sent->pos + to);
 }
 
+/* True if most bytes are equal, so that one datagram is the other, whoever sent it. */
+static bool messages_alike(const struct flow_message *a, const struct flow_message *b)
+{
+	size_t equal = 0;
+
+	if (!a->payload || !b->payload || a->size != b->size)
+		return false;
+	for (size_t i = 0; i < a->size; i++)
+		equal += a->payload[i] == b->payload[i];
+	return equal >= FLOW_LINK_LEAST && equal > a->size / 2;
+}
+
 /* What was sent between two matched datagrams, [from, to). One was altered if it is alone on both sides. */
 static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 {
@@ -235,7 +261,10 @@ static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 		return 0;
 	while (got[i].other != FLOW_NONE)
 		i++;
-	return got[i].cut ? 0 : messages_altered(p, from, i);
+	return (got[i].cut && got[i].size != p->sent->all[from].size) ||
+			       (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
+		       ? 0
+		       : messages_altered(p, from, i);
 }
 
 /* The rest was dropped, unless one of those received, or equal ones, may be among them. */
@@ -319,6 +348,16 @@ static int messages_judge(struct messages_pair *p)
 	return r < 0 ? r : messages_order(p);
 }
 
+/* True if datagrams of the sequence may be in another one: those of the socket of which the other address is not known. */
+static bool messages_scattered(const struct flow_messages *m, const struct flow_sequence *q)
+{
+	uint64_t kinds = 0;
+
+	map_get(&m->kinds, (uint64_t)q->object << 1 | q->side, &kinds);
+	return kinds == (MESSAGE_NAMED | MESSAGE_ANYONE) ||
+	       (q->side == FLOW_SEND && kinds & MESSAGE_ANYONE);
+}
+
 int flow_messages_end(struct flow_state *s)
 {
 	struct flow_messages *m = s->messages;
@@ -330,7 +369,8 @@ int flow_messages_end(struct flow_state *s)
 		if (p.sent->side != FLOW_SEND || p.sent->partner == FLOW_NONE)
 			continue;
 		p.got = &m->all[p.sent->partner];
-		if (p.sent->unknown || p.got->unknown)
+		if (p.sent->unknown || p.got->unknown || messages_scattered(m, p.sent) ||
+		    messages_scattered(m, p.got))
 			s->unfollowed_messages += messages_unmatched(p.sent, 0, p.sent->count);
 		else
 			r = messages_judge(&p);

@@ -16,20 +16,25 @@ void flow_pieces_free(struct flow_pieces *p)
 	*p = (struct flow_pieces){0};
 }
 
-static struct flow_piece *piece_get(struct flow_pieces *p, struct map *of, uint64_t index)
+/* *ret NULL: none at the limit. 0 or -ENOMEM. */
+static int piece_get(struct flow_pieces *p, struct map *of, uint64_t index, struct flow_piece **ret)
 {
-	struct flow_piece *at = flow_piece_at(p, of, index);
-
-	if (at)
-		return at;
+	*ret = flow_piece_at(p, of, index);
+	if (*ret)
+		return 0;
 	if (p->free_count) {
 		if (map_set(of, index, p->free[p->free_count - 1]) < 0)
-			return NULL;
-		at = &p->all[p->free[--p->free_count]];
-		*at = (struct flow_piece){0};
-		return at;
+			return -ENOMEM;
+		*ret = &p->all[p->free[--p->free_count]];
+		**ret = (struct flow_piece){0};
+		return 0;
 	}
-	return array_of_key(p->all, p->count, p->cap, of, index, NULL);
+	if (p->count >= FLOW_PIECES_MAX) {
+		p->left_out++;
+		return 0;
+	}
+	*ret = array_of_key(p->all, p->count, p->cap, of, index, NULL);
+	return *ret ? 0 : -ENOMEM;
 }
 
 void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index)
@@ -92,8 +97,24 @@ static void piece_payload(struct flow_pieces *p, struct flow_piece *piece, const
 	memcpy(piece->payload + from, bytes, len);
 }
 
-int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c,
-		    const uint8_t *payload, int64_t pos, uint32_t node)
+int flow_pieces_payload(struct flow_pieces *p, struct map *of, const uint8_t *bytes, int64_t size,
+			int64_t pos)
+{
+	struct flow_piece *piece;
+
+	for (int64_t n; size > 0; bytes += n, pos += n, size -= n) {
+		n = MIN(size, CONTENT_PIECE - pos % CONTENT_PIECE);
+		if (piece_get(p, of, (uint64_t)(pos / CONTENT_PIECE), &piece) < 0)
+			return -ENOMEM;
+		if (piece)
+			piece_payload(p, piece, bytes, (uint32_t)(pos % CONTENT_PIECE),
+				      (uint32_t)n);
+	}
+	return 0;
+}
+
+int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c, int64_t pos,
+		    uint32_t node)
 {
 	uint64_t index = (uint64_t)pos / CONTENT_PIECE;
 	uint32_t from = (uint32_t)((uint64_t)pos % CONTENT_PIECE), size = (uint32_t)c->size,
@@ -102,17 +123,10 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 
 	if (c->size <= 0 || c->size > CONTENT_PIECE || end > CONTENT_PIECE || pos < 0)
 		return 0;
-	if (p->count >= FLOW_PIECES_MAX && !p->free_count && !flow_piece_at(p, of, index)) {
-		p->left_out++;
-		return 0;
-	}
-	piece = piece_get(p, of, index);
-	if (!piece)
+	if (piece_get(p, of, index, &piece) < 0)
 		return -ENOMEM;
-	if (payload) {
-		piece_payload(p, piece, payload, from, size);
+	if (!piece)
 		return 0;
-	}
 	if (piece->covered && from <= piece->low && end >= piece->high) {
 		/* completely overwritten */
 		piece->doubtful = false;

@@ -413,22 +413,47 @@ static bool is_same_distance(const struct flow_link *k, const struct flow_link *
 	       k->in_pos - k->out_pos == d->in_pos - d->out_pos;
 }
 
-/* True if another call of the same file has equal bytes beyond the edge, at the same distance. */
+/* The range with the differences of the calls before and after it that continue this one. */
+static void difference_whole(const struct flow_links *l, const struct flow_link *d,
+			     int64_t range[2])
+{
+	size_t at = (size_t)(d - l->differences);
+
+	range[0] = d->out_pos;
+	range[1] = d->out_pos + d->bytes;
+	for (size_t i = at + 1; i < l->difference_count && i < at + OUT_NEAR; i++) {
+		const struct flow_link *k = &l->differences[i];
+
+		if (is_same_distance(k, d) && k->out_pos == range[1])
+			range[1] += k->bytes;
+	}
+	for (size_t i = at; i-- > 0 && i + OUT_NEAR > at;) {
+		const struct flow_link *k = &l->differences[i];
+
+		if (is_same_distance(k, d) && k->out_pos + k->bytes == range[0])
+			range[0] -= k->bytes;
+	}
+}
+
+/* True if other calls of the same file have equal bytes beyond the edges, at the same distance. */
 static bool is_joined(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	const struct flow_links *l = &v->s->links;
-	size_t at = flow_out_at(v, d->out_spot, d->out_pos);
 	bool before = false, behind = false;
+	int64_t range[2];
+	size_t at;
 
+	difference_whole(l, d, range);
+	at = flow_out_at(v, d->out_spot, range[0]);
 	for (size_t i = at; i < l->link_count && i < at + OUT_NEAR && !behind; i++) {
 		const struct flow_link *k = &l->links[v->by_out[i]];
 
-		behind = is_same_distance(k, d) && k->out_pos == d->out_pos + d->bytes;
+		behind = is_same_distance(k, d) && k->out_pos == range[1];
 	}
 	for (size_t i = at; i-- > 0 && i + OUT_NEAR > at && !before;) {
 		const struct flow_link *k = &l->links[v->by_out[i]];
 
-		before = is_same_distance(k, d) && k->out_pos + k->bytes == d->out_pos;
+		before = is_same_distance(k, d) && k->out_pos + k->bytes == range[0];
 	}
 	return before && behind;
 }

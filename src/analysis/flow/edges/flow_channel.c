@@ -407,9 +407,6 @@ int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum fl
 	int r;
 
 	ghosts.count = ghosts.past_count = 0;
-
-	if (c->messages)
-		item->bytes = 1;
 	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
 	if (r >= 0)
 		r = channel_match(all, c, side, item);

@@ -22,7 +22,7 @@ enum flow_side { FLOW_SEND, FLOW_RECEIVE };
 struct flow_item {
 	uint32_t node;
 	bool exact;	    /* pos is exact */
-	int64_t pos, bytes; /* in a channel of messages: their index, and 1 for each */
+	int64_t pos, bytes; /* in a channel of messages: index of the first, and their number */
 	int64_t moved;	    /* bytes */
 	int64_t low, high;  /* range in which the bytes certainly are, if not exact */
 	int64_t start, end; /* of the call */
@@ -40,6 +40,7 @@ struct flow_end {
 	bool known;	 /* positions are known */
 	bool from_start; /* recording began before the first byte */
 	uint64_t moved;
+	int64_t unseen;	   /* bytes whose content is not known */
 	uint16_t place;	   /* which recording */
 	uint32_t task;	   /* last user; FLOW_NONE: none */
 	int64_t file_id;   /* file used by the calls */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "schema/ops.h"
 
 #include "analysis/flow/flow_pass.h"
 
@@ -199,25 +198,75 @@ static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side s
 	x = *queue_at(other, first);
 	datagram_queue_take(other, first);
 	return datagram_joined(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
-			       fits == 1 && d->hashed && x.hashed);
+			       fits == 1 && d->hashed && x.hashed && d->to.len && x.to.len);
 }
 
-/* Keeps what is needed for verdicts. */
+/* Keeps what is needed for verdicts; `at`: where it is in the call's bytes. */
 static int datagram_message(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			    enum flow_side side, struct flow_datagram *d)
+			    enum flow_side side, size_t at, struct flow_datagram *d)
 {
 	size_t size;
 	const uint8_t *payload = flow_content_payload(s, c, side, &size);
 	const struct flow_message x = {.hash = d->hash,
 				       .node = d->node,
 				       .size = (uint32_t)MIN(d->bytes, (int64_t)UINT32_MAX),
-				       .cut = side == FLOW_RECEIVE && d->bytes == c->size};
+				       .cut = side == FLOW_RECEIVE &&
+					      (c->bytes == c->size || d->bytes < c->bytes)};
 
-	d->message.sequence = FLOW_NONE;
-	if (!d->from.len || !d->to.len)
-		return 0;
 	return flow_message_add(s, object, side, side == FLOW_SEND ? d->to : d->from, &x, d->hashed,
-				size == (size_t)d->bytes ? payload : NULL, &d->message);
+				payload && at + x.size <= size ? payload + at : NULL, &d->message);
+}
+
+static int datagram_take(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			 enum flow_side side, uint64_t port, size_t at, struct flow_datagram *d)
+{
+	struct flow_port *p;
+
+	if (datagram_message(s, c, object, side, at, d) < 0)
+		return -ENOMEM;
+	p = port_of(s, port);
+	return p ? port_join(s, p, side, d) : -ENOMEM;
+}
+
+/* True if the content of each datagram of the call is known. */
+static bool datagrams_known(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+			    int64_t count)
+{
+	const struct flow_chunk *k;
+	int64_t bytes = 0;
+	size_t i = 0;
+
+	while ((k = flow_content_message(s, c, side, &i))) {
+		bytes += k->size;
+		count -= k->has_hash && k->call_pos + k->size == bytes;
+	}
+	return !count && bytes == c->bytes;
+}
+
+/* sendmmsg, recvmmsg. Only the first one's address is recorded, as that of the call. */
+static int datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			     enum flow_side side, uint64_t port, struct flow_datagram *d)
+{
+	struct bytes room = {0}, *address = c->peer_id < 0	? &room
+					    : side == FLOW_SEND ? &d->to
+								: &d->from;
+	const struct flow_chunk *k;
+	size_t i = 0;
+	int r = 0;
+
+	d->hashed = datagrams_known(s, c, side, flow_call_messages(c));
+	if (!d->hashed) {
+		s->unfollowed += (uint64_t)flow_call_messages(c);
+		*address = (struct bytes){0};
+		return datagram_message(s, c, object, side, 0, d);
+	}
+	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+		d->bytes = k->size;
+		d->hash = k->hash;
+		r = datagram_take(s, c, object, side, port, (size_t)k->call_pos, d);
+		*address = (struct bytes){0};
+	}
+	return r;
 }
 
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
@@ -234,7 +283,6 @@ int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t obje
 				  .start = c->start,
 				  .end = c->end,
 				  .file_id = s->objects[object].file_id};
-	struct flow_port *p;
 	uint64_t port;
 
 	if (n < 0 || n == FLOW_NONE || !f)
@@ -244,16 +292,13 @@ int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t obje
 	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
 	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
 		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
-	/* sendmmsg, recvmmsg: several datagrams are not told apart */
-	d.hashed = (!strstr(op_def(c->op)->name, "mmsg") || c->ret == 1) &&
-		   flow_content_hash(s, c, side, &d.hash);
 	datagram_host(d.to, &port);
 	if (!port) {
-		s->unfollowed++;
+		s->unfollowed += (uint64_t)flow_call_messages(c);
 		return 0;
 	}
-	if (datagram_message(s, c, object, side, &d) < 0)
-		return -ENOMEM;
-	p = port_of(s, port);
-	return p ? port_join(s, p, side, &d) : -ENOMEM;
+	if (flow_call_messages(c) != 1)
+		return datagrams_several(s, c, object, side, port, &d);
+	d.hashed = flow_content_hash(s, c, side, &d.hash);
+	return datagram_take(s, c, object, side, port, 0, &d);
 }

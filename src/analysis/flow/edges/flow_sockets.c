@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "schema/ops.h"
 
 #define TEXT_MAX 128
 
@@ -269,16 +270,18 @@ static void sockets_heard(struct flow_state *s, const struct flow_call *c, struc
 		ch->pushed++;
 }
 
+int64_t flow_call_messages(const struct flow_call *c)
+{
+	return strstr(op_def(c->op)->name, "mmsg") ? MAX(c->ret, (int64_t)0) : 1;
+}
+
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side)
 {
 	const struct flow_object *o = &s->objects[object];
 	struct flow_channel *ch;
-	struct flow_item item = {.bytes = c->bytes,
-				 .moved = c->bytes,
-				 .start = c->start,
-				 .end = c->end,
-				 .file_id = o->file_id};
+	struct flow_item item = {
+		.moved = c->bytes, .start = c->start, .end = c->end, .file_id = o->file_id};
 	int64_t n, pos = -1;
 	bool sure = false;
 	int r = sockets_opened(s, c, object);
@@ -300,6 +303,7 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
 	item.node = (uint32_t)n;
+	item.bytes = ch->messages ? flow_call_messages(c) : c->bytes;
 	ch->ends[side].place = c->place;
 	ch->ends[side].task = c->task;
 	ch->ends[side].file_id = o->file_id;
