@@ -86,4 +86,22 @@ with tempfile.TemporaryDirectory() as folder:
     for sentence, expr in SENTENCES.items():
         want, of, since = tree('--of', expr), tree('--of', sentence), tree('--from', sentence)
         tap.check(f'"{sentence}" selects what the expression does, with --from too', want and want == of == since, len(want), len(of), len(since))
+SPARSE = """
+import os
+for folder, last in ('a', b'x'), ('b', b'y'):
+    os.mkdir(folder)
+    for i in range(4):
+        with open(f'{folder}/object-{i}', 'wb', 0) as f:
+            f.write(bytes([65 + i]) * 9000)
+    with open(f'{folder}/volume', 'wb', 0) as f:
+        f.write(b'v' * 4096)
+        f.seek(1 << 40)
+        f.write(last * 4096)
+"""
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', SPARSE], cwd=folder, check=True, timeout=60)
+    r = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+rows = json.loads(r.stdout)['rows']
+tap.check('copies with a hole of 1 TiB: they differ behind it', [(r['verdict'], r['from'], r['to']) for r in rows] ==
+          [('replicas-differ', 1 << 40, (1 << 40) + 4096)], *rows)
 sys.exit(tap.end())

@@ -120,24 +120,50 @@ static int replicas_list(struct flow_verdicts *v)
 	return 0;
 }
 
+/* Whether one of the two files has other content at a piece, as far as both are known. */
+static bool replicas_piece_differs(const struct flow_verdicts *v, const struct flow_file *x,
+				   const struct flow_file *y, uint64_t index)
+{
+	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &x->pieces, index),
+				*q = flow_piece_at(&v->s->pieces, &y->pieces, index);
+
+	if ((p && p->doubtful) || (q && q->doubtful))
+		return false;
+	return !p != !q || (p && !flow_pieces_same(p, q));
+}
+
+/* The first piece of `x` in [from, end) that differs from `y`; `end`: there is none. */
+static uint64_t replicas_sparse_difference(const struct flow_verdicts *v, const struct flow_file *x,
+					   const struct flow_file *y, uint64_t from, uint64_t end)
+{
+	uint64_t index, at;
+	size_t pos = 0;
+
+	while (map_next(&x->pieces, &pos, &index, &at)) {
+		if (index >= from && index < end && replicas_piece_differs(v, x, y, index))
+			end = index;
+	}
+	return end;
+}
+
+/* By position for as many pieces as the files have; a sparse file may go on for billions of others. */
 bool flow_replicas_differ(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			  uint64_t *ret)
 {
 	const struct flow_file *x = flow_replica_file(v, a), *y = flow_replica_file(v, b);
-	uint64_t end = (uint64_t)MAX(x->size, y->size);
+	uint64_t size = (uint64_t)MAX(x->size, y->size),
+		 end = size / CONTENT_PIECE + !!(size % CONTENT_PIECE),
+		 dense = MIN(end, index + x->pieces.count + y->pieces.count);
 
-	for (; index * CONTENT_PIECE < end; index++) {
-		const struct flow_piece *p = flow_piece_at(&v->s->pieces, &x->pieces, index),
-					*q = flow_piece_at(&v->s->pieces, &y->pieces, index);
-
-		if ((p && p->doubtful) || (q && q->doubtful))
-			continue;
-		if (!p != !q || (p && !flow_pieces_same(p, q))) {
+	for (; index < dense; index++) {
+		if (replicas_piece_differs(v, x, y, index)) {
 			*ret = index;
 			return true;
 		}
 	}
-	return false;
+	*ret = replicas_sparse_difference(v, x, y, index, end);
+	*ret = replicas_sparse_difference(v, y, x, index, *ret);
+	return *ret < end;
 }
 
 size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
