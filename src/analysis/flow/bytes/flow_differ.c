@@ -714,7 +714,6 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 			.to = flow_replica_file(v, g[0]->object)->size,
 			.bytes = flow_replica_file(v, g[0]->object)->size,
 			.absence = true,
-			.unsure = true, /* it may not have been sent there */
 			.note = "it is not known whether these bytes arrived there"};
 
 		for (size_t i = 0; i < n; i++) {
@@ -726,6 +725,8 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
+		if (p->folders[f].last != FLOW_NONE)
+			row.by = &v->s->graph.nodes[p->folders[f].last];
 		flow_replica_put_folder(v, f, &text);
 		r = buf_printf(&text, " has other files of this set, but not this one");
 		if (r >= 0)
