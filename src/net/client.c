@@ -134,6 +134,17 @@ void net_client_stop_with(struct net_client *c, const atomic_bool *stop)
 	c->stop_with = stop;
 }
 
+/* A server without TLS refuses a handshake, or waits for more of it. */
+static const char *client_handshake_hint(struct net_client *c)
+{
+	double took = 0;
+
+	if (!c->address.tls ||
+	    c->curl.easy_getinfo(c->easy, CURLINFO_APPCONNECT_TIME, &took) != CURLE_OK || took > 0)
+		return "";
+	return "; a port without TLS needs an address without tls=1";
+}
+
 /* Converts curl's error to one line, and to the nearest errno. */
 static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 {
@@ -151,17 +162,15 @@ static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 				 "%s: %.300s; start the server, or correct the port in the address",
 				 net_client_node(c), why);
 	case CURLE_OPERATION_TIMEDOUT:
-		r = -ETIMEDOUT;
-		break;
+		return error_set(err, -ETIMEDOUT, "%s: %.300s%s", net_client_node(c), why,
+				 client_handshake_hint(c));
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
 		r = -ENOMEM;
 		break;
 	case CURLE_SSL_CONNECT_ERROR:
-		return error_set(
-			err, -EPROTO,
-			"%s: TLS: %.300s; a port without TLS needs an address without tls=1",
-			net_client_node(c), why);
+		return error_set(err, -EPROTO, "%s: TLS: %.300s%s", net_client_node(c), why,
+				 client_handshake_hint(c));
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return error_set(err, -EPROTO, "%s: TLS: %.300s; ?ca=FILE names the CA certificate",
@@ -200,9 +209,10 @@ static int client_run(struct net_client *c, bool head, struct error *err)
 		if (clock_monotonic_ns() - c->heard > c->silence_ns)
 			return error_set(err, -ETIMEDOUT,
 					 "%s: no data for %lld s; ?timeout=TIME in the address "
-					 "sets the limit",
+					 "sets the limit%s",
 					 net_client_node(c),
-					 (long long)(c->silence_ns / NSEC_PER_SEC));
+					 (long long)(c->silence_ns / NSEC_PER_SEC),
+					 client_handshake_hint(c));
 		c->curl.multi_poll(c->multi, NULL, 0, POLL_MS, NULL);
 	}
 	return 0;
