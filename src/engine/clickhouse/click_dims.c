@@ -8,7 +8,8 @@
 
 #include "engine/clickhouse/internal.h"
 
-#define NAMES_MAX 65536
+/* Of 101,074 files, reading 20,000 by id takes 0.8 s of CPU, 60,000 1.4 s, all 1.0 s, and all by id 2.1 s. */
+#define NAMES_MAX 20000
 
 ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 {
@@ -288,7 +289,6 @@ int click_name_files(struct click_engine *e, const struct plan *p, const struct 
 	r = buf_printf(&where, ")");
 	if (r < 0)
 		return error_errno(err, r, "the names");
-	/* a longer list takes longer than reading all */
 	return !found ? 0
 		      : click_dims_read_table(e, TABLE_FILE, click_all_columns(TABLE_FILE),
 					      found < NAMES_MAX ? buf_str(&where) : "", err);
