@@ -318,13 +318,14 @@ static bool load_may_pass(int r)
 static int load_finish(struct load *l, struct error *err)
 {
 	uint64_t spans = 0;
-	int r = 0;
+	int r;
 
-	if (!store_is_growing(l->store))
-		r = load_put_unclosed(l, err);
-	if (r >= 0 && !store_is_growing(l->store))
+	if (store_is_growing(l->store))
+		return 0;
+	r = load_put_unclosed(l, err);
+	if (r >= 0)
 		r = load_made(l, err);
-	if (r >= 0 && l->target->ops->finish && !store_is_growing(l->store) && !load_is_stopped(l))
+	if (r >= 0 && l->target->ops->finish && !load_is_stopped(l))
 		r = l->target->ops->finish(l->target, l->store, &spans, err);
 	atomic_fetch_add(&l->totals->spans, spans);
 	return r;

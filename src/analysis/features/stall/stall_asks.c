@@ -16,10 +16,9 @@ static bool stall_is_retried(enum stall_act act, uint16_t err)
 	switch (err) {
 	case EAGAIN:
 		return act != ACT_FUTEX;
-	case EEXIST:
-		return act == ACT_OPEN ||
-		       act == ACT_CHANGE; /* a lock: a file created with O_EXCL, a folder, a symlink */
-	case ENOENT:			  /* of a unix socket */
+	case EEXIST: /* a lock: a file created with O_EXCL, a folder, a symlink */
+		return act == ACT_OPEN || act == ACT_CHANGE;
+	case ENOENT: /* of a unix socket */
 		return act == ACT_CONNECT;
 	case EACCES:
 		return act == ACT_FCNTL;

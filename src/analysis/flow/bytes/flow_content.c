@@ -338,13 +338,12 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	return r;
 }
 
-/* Bytes of a stream of which it is not known what they were: something that seems not to be sent may be among them. */
-static int content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
-			  enum flow_side side)
+/* Counts a stream's bytes with unknown content: data that seems never sent may be among them. */
+static void content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			   enum flow_side side)
 {
 	if (!(spot & FLOW_SPOT_FILE) && c->bytes > 0)
 		s->channels[spot].ends[side].unseen += c->bytes;
-	return 0;
 }
 
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
@@ -358,8 +357,10 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	int64_t n;
 	int r;
 
-	if (!all || pos < 0 || c->bytes <= 0)
-		return content_unseen(s, c, spot, side);
+	if (!all || pos < 0 || c->bytes <= 0) {
+		content_unseen(s, c, spot, side);
+		return 0;
+	}
 	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
 	if (n < 0)
 		return (int)n;
@@ -370,8 +371,12 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	if (!payload && c->act == FLOW_COPY)
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
-	if (r < 0 || (!payload && !hashed))
-		return r < 0 ? r : content_unseen(s, c, spot, side);
+	if (r < 0)
+		return r;
+	if (!payload && !hashed) {
+		content_unseen(s, c, spot, side);
+		return 0;
+	}
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;

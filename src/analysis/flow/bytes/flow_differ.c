@@ -714,7 +714,7 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 			.to = flow_replica_file(v, g[0]->object)->size,
 			.bytes = flow_replica_file(v, g[0]->object)->size,
 			.absence = true,
-			.note = "it is not known whether these bytes arrived there"};
+			.note = "it is not known whether these bytes were received at all"};
 
 		for (size_t i = 0; i < n; i++) {
 			has |= g[i]->folder == f;

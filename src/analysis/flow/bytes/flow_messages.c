@@ -31,7 +31,7 @@ struct flow_messages {
 	struct flow_sequence *all;
 	size_t count, cap;
 	struct map of;	  /* socket, side and address -> sequence */
-	struct map kinds; /* socket and side -> which sequences it has */
+	struct map kinds; /* socket and side -> which sequences it has, at the end */
 	size_t messages;
 	uint64_t payload;
 };
@@ -68,7 +68,6 @@ int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
 		hash_bytes(address.data, address.len) ^ hash_u64((uint64_t)object << 1 | side);
 	struct flow_sequence *q;
 	struct flow_message y = *x;
-	uint64_t kinds = 0;
 	bool is_new;
 
 	*ret = (struct flow_message_at){FLOW_NONE, 0};
@@ -82,10 +81,6 @@ int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
 					    .partner = FLOW_NONE,
 					    .channel = FLOW_NONE,
 					    .anyone = !address.len};
-	map_get(&m->kinds, (uint64_t)object << 1 | side, &kinds);
-	kinds |= address.len ? MESSAGE_NAMED : MESSAGE_ANYONE;
-	if (is_new && map_set(&m->kinds, (uint64_t)object << 1 | side, kinds) < 0)
-		return -ENOMEM;
 	if (!hashed || m->messages == FLOW_MESSAGES_MAX) {
 		q->unknown = true;
 		return 0;
@@ -239,7 +234,7 @@ static int messages_altered(struct messages_pair *p, size_t sent_at, size_t got_
 				sent->pos + from, sent->pos + to);
 }
 
-/* True if most bytes are equal, so that one datagram is the other, whoever sent it. */
+/* True if most bytes are equal: only then is the one received taken for the one sent, as its sender is unknown. */
 static bool messages_alike(const struct flow_message *a, const struct flow_message *b)
 {
 	size_t equal = 0;
@@ -261,10 +256,11 @@ static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 		return 0;
 	while (got[i].other != FLOW_NONE)
 		i++;
-	return (got[i].cut && got[i].size != p->sent->all[from].size) ||
-			       (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
-		       ? 0
-		       : messages_altered(p, from, i);
+	if (got[i].cut && got[i].size != p->sent->all[from].size)
+		return 0;
+	if (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
+		return 0;
+	return messages_altered(p, from, i);
 }
 
 /* The rest was dropped, unless one of those received, or equal ones, may be among them. */
@@ -348,12 +344,30 @@ static int messages_judge(struct messages_pair *p)
 	return r < 0 ? r : messages_order(p);
 }
 
+static uint64_t sequence_end(const struct flow_sequence *q)
+{
+	return (uint64_t)q->object << 1 | q->side;
+}
+
+static int messages_kinds(struct flow_messages *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		uint64_t kinds = 0;
+
+		map_get(&m->kinds, sequence_end(&m->all[i]), &kinds);
+		kinds |= m->all[i].anyone ? MESSAGE_ANYONE : MESSAGE_NAMED;
+		if (map_set(&m->kinds, sequence_end(&m->all[i]), kinds) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* True if datagrams of the sequence may be in another one: those of the socket of which the other address is not known. */
 static bool messages_scattered(const struct flow_messages *m, const struct flow_sequence *q)
 {
 	uint64_t kinds = 0;
 
-	map_get(&m->kinds, (uint64_t)q->object << 1 | q->side, &kinds);
+	map_get(&m->kinds, sequence_end(q), &kinds);
 	return kinds == (MESSAGE_NAMED | MESSAGE_ANYONE) ||
 	       (q->side == FLOW_SEND && kinds & MESSAGE_ANYONE);
 }
@@ -361,7 +375,7 @@ static bool messages_scattered(const struct flow_messages *m, const struct flow_
 int flow_messages_end(struct flow_state *s)
 {
 	struct flow_messages *m = s->messages;
-	int r = 0;
+	int r = m ? messages_kinds(m) : 0;
 
 	for (size_t i = 0; m && i < m->count && r >= 0; i++) {
 		struct messages_pair p = {s, &m->all[i], NULL};

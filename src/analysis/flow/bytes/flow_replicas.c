@@ -146,7 +146,10 @@ static uint64_t replicas_sparse_difference(const struct flow_verdicts *v, const 
 	return end;
 }
 
-/* By position for as many pieces as the files have; a sparse file may go on for billions of others. */
+/*
+ * By position for as many pieces as the files have: callers ask for one piece after the other, and 200 MiB that differ
+ * take 0.05 s so, and over 120 s otherwise. A file with holes may go on for billions of pieces that do not exist.
+ */
 bool flow_replicas_differ(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			  uint64_t *ret)
 {
