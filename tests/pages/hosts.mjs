@@ -170,7 +170,8 @@ async function pages(browser, address) {
 		const listed = diff.rows.filter((r) => r.rank !== null);
 		const changes = page.locator('section', { hasText: 'What changed from A to B' }).last().locator('tbody tr');
 		const shown = await changes.allTextContents();
-		equal(new Set(shown.map((t) => parseInt(t, 10))).size, new Set(listed.map((r) => r.rank)).size, 'changes');
+		const said = `changes: ${shown.join(' / ')}; of weir diff, per ${diff.unit}: ${listed.map((r) => [r.rank, r.op, r.name].join(' ')).join(' / ')}`;
+		equal(new Set(shown.map((t) => parseInt(t, 10))).size, new Set(listed.map((r) => r.rank)).size, said);
 		for (const r of listed.filter((r) => r.presence !== 'both')) {
 			const cells = await changes.filter({ hasText: r.name ?? r.op }).first().locator('td').allTextContents();
 			equal(cells.slice(3, 5).map(digits).join(), [r.calls_a, r.calls_b].join(), `calls on ${r.name}`);

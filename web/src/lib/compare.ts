@@ -76,8 +76,8 @@ export function scopeOfSide(side: Side, scope: Scope): Scope {
 /** The parameters of /analysis/diff for both. */
 export function diffOf(a: Side, b: Side, scope: Scope): Scope & Record<string, string | number | undefined> {
 	const [p, q] = [scopeOfSide(a, scope), scopeOfSide(b, scope)];
-	// times of sides that last equally long compare as they are
-	const per = (p.to ?? 0) - (p.from ?? 0) === (q.to ?? 0) - (q.from ?? 0) ? 'run' : 'second';
+	// Times that last equally long compare as they are; for all else the analysis chooses the unit, as in the terminal.
+	const per = a.from === undefined ? undefined : p.to! - p.from! === q.to! - q.from! ? 'run' : 'second';
 	return { per, filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
 }
 
