@@ -114,6 +114,7 @@ int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = INT64_MIN,
 			      .of = SPAN_NONE,
+			      .columns = 1ull << OP_FILE_ID,
 			      .call = calls_take,
 			      .arg = &pass};
 	int r;

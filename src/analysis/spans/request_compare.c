@@ -242,6 +242,7 @@ int requests_make_compare(struct requests *q, const struct analysis_input *in, s
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = INT64_MIN,
 			      .of = SPAN_NONE,
+			      .columns = 1ull << OP_FILE_ID,
 			      .call = compare_call,
 			      .arg = &k};
 	int r;

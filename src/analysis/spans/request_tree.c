@@ -250,7 +250,10 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 		       bool overlap, struct error *err)
 {
 	struct requests_tree *t = &q->tree;
-	struct span_pass p = {.call = tree_take, .arg = q, .time = overlap};
+	struct span_pass p = {.call = tree_take,
+			      .arg = q,
+			      .time = overlap,
+			      .columns = 1ull << OP_RET | 1ull << OP_FILE_ID | 1ull << OP_WAKER_ID};
 	int r = tree_find(q, which, &t->of, err);
 
 	if (r < 0)

@@ -298,9 +298,8 @@ static int span_passing_select(struct span_passing *at, const struct analysis_ru
 static uint64_t pass_columns(void)
 {
 	static const unsigned int columns[] = {
-		OP_START,   OP_DUR,   OP_THREAD_ID, OP_KIND,	  OP_OP,	OP_CLASS,
-		OP_RET,	    OP_ERR,   OP_BYTES,	    OP_FD,	  OP_FILE_ID,	OP_POS,
-		OP_SIZE,    OP_A1,    OP_PEER_ID,   OP_STATUS,	  OP_RUNQ,	OP_WAKER_ID,
+		OP_START,   OP_DUR,   OP_THREAD_ID, OP_KIND,	  OP_OP,
+		OP_CLASS,   OP_ERR,   OP_BYTES,	    OP_A1,	  OP_RUNQ,
 		OP_IO_WAIT, OP_SLEEP, OP_CPU_TIME,  OP_IO_QUEUED, OP_IO_DEVICE,
 	};
 	uint64_t set = 0;

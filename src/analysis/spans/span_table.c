@@ -231,6 +231,7 @@ int span_table_make(const struct analysis_input *in, const struct analysis_run *
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = INT64_MIN,
 			      .of = SPAN_NONE,
+			      .columns = 1ull << OP_RET | 1ull << OP_FILE_ID,
 			      .call = tabling_call,
 			      .stall = tabling_stall,
 			      .arg = &t};
