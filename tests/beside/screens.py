@@ -29,6 +29,13 @@ dd if=/dev/zero of=synced bs=256k count=8 conv=fsync 2>/dev/null
 for engine in io_uring libaio; do
     fio --name=$engine --filename=direct --size=4M --rw=randread --bs=4k --direct=1 --ioengine=$engine --iodepth=8 >/dev/null
 done
+$PYTHON -c "
+import os
+for i in range(3):
+    with open('new', 'wb') as f:
+        f.write(b'x' * 8192)
+        os.fsync(f.fileno())
+    os.rename('new', 'replaced')"
 """
 
 
@@ -107,6 +114,9 @@ def disks(trace):
     bad = [r for r in phases if None not in (r['q2g'], r['dur']) and (r['dur'] != sum(r[c] or 0 for c in ('q2g', 'g2i', 'i2d', 'd2c')) or
                                                           r['origin'] != 'preflush' or not r['preflush'])]
     tap.none('phases of writes without data add up, and they ask for a flush', bad)
+    owners = [r for r in document('disks', '--top', '10000', '-i', trace)['tables']['owners']['rows']
+              if os.path.basename(r['file'] or '') in ('new', 'replaced')]
+    tap.check('a file replaced again and again by one process is one row of owners', len(owners) == 1 and owners[0]['written'] == 3 * 8192, owners)
     one = rows('disks', '-i', trace, '--where', 'comm == "dd"')
     owned = rows('sql', '-i', trace, 'SELECT count(*) n FROM block JOIN thread ON thread.id = block.thread_id WHERE task IN '
                  "(SELECT task FROM op JOIN thread ON thread.id = op.thread_id WHERE comm = 'dd')")[0]['n']
@@ -247,7 +257,7 @@ def main():
         return 0
     with tempfile.TemporaryDirectory(prefix='weir-screens-') as folder:
         trace = folder + '/a.trace'
-        r = run('record', '-q', '--with', 'block,net,phases,sched,irq,mem', '-o', trace, '--', 'sh', '-c', WORK, cwd=folder)
+        r = run('record', '-q', '--with', 'block,net,phases,sched,irq,mem', '-o', trace, '--', 'sh', '-c', WORK, cwd=folder, env=dict(os.environ, PYTHON=sys.executable))
         if r.returncode or not os.path.exists(trace):
             sys.exit(f'record: {r.stderr}')
         if not shutil.which('fio') or not rows('disks', '-i', trace):

@@ -27,10 +27,11 @@ struct disk {
 	struct map cells; /* window << 16 | bucket of the histogram -> number of requests */
 };
 
-/* Requests of one thread for one file on one disk. */
+/* Requests of one process for one file on one disk. */
 struct disk_owner {
 	uint32_t disk;
-	int64_t process, file, origin;
+	int64_t process, origin;
+	int64_t file;		/* one of the path's: a file that was replaced is the same line */
 	int64_t via, via_bytes; /* how the owner was determined for the most bytes at once */
 	int64_t requests, read, written;
 };
@@ -141,6 +142,16 @@ static int disks_request(struct disks *d, const struct batch *b, size_t row)
 	return map_set(&k->cells, cell, calls + 1);
 }
 
+/* Equal for the files that had one path one after the other. */
+static uint64_t disks_file_key(const struct disks *d, int64_t file)
+{
+	struct bytes path = {0};
+
+	if (d->dims && file >= 0)
+		path = dims_file_name(d->dims, file);
+	return path.len ? hash_bytes(path.data, path.len) : (uint64_t)file;
+}
+
 static int disks_part(struct disks *d, const struct batch *b, size_t row)
 {
 	int64_t thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
@@ -165,7 +176,7 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 		return r;
 	is.disk = (uint32_t)(k - d->all);
 	hash = hash_u64((uint64_t)is.process ^
-			hash_u64((uint64_t)is.file ^
+			hash_u64(disks_file_key(d, is.file) ^
 				 hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32)));
 	if (d->owner_count == OWNERS_MAX && !map_get(&d->owners, hash, NULL)) {
 		d->left_out++;
