@@ -135,8 +135,9 @@ static const struct command_example examples[] = {
 	 "ten million calls to try commands with"},
 	{"weir synth -o bad.trace --rows 100000 --profile hostile",
 	 "names and values that break careless readers"},
-	{"weir synth -o a.trace --host a; weir synth -o b.trace --host b --seed 2",
-	 "traces of two machines, to try weir query -i a.trace -i b.trace 'by host | count()'"},
+	{"weir synth -o b.trace --host b --seed 2",
+	 "the trace of another machine, to try commands on several: weir query -i a.trace -i "
+	 "b.trace 'by host | count()'"},
 	{0},
 };
 
