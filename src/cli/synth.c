@@ -136,8 +136,7 @@ static const struct command_example examples[] = {
 	{"weir synth -o bad.trace --rows 100000 --profile hostile",
 	 "names and values that break careless readers"},
 	{"weir synth -o b.trace --host b --seed 2",
-	 "the trace of another machine, to try commands on several: weir query -i a.trace -i "
-	 "b.trace 'by host | count()'"},
+	 "a second machine for a.trace: weir query -i a.trace -i b.trace 'by host | count()'"},
 	{0},
 };
 
