@@ -116,16 +116,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('weir')
     parser.add_argument('--rows', type=int, default=6000000)
+    parser.add_argument('--hosts', type=int, default=1, help='so many machines recorded the rows, each its part (default 1)')
     parser.add_argument('--runs', type=int, default=5)
     parser.add_argument('--json', action='store_true')
     options = parser.parse_args()
-    result = {'rows': options.rows, 'questions': {}}
+    result = {'rows': options.rows, 'hosts': options.hosts, 'questions': {}}
     with tempfile.TemporaryDirectory(prefix='weir-click-') as folder:
-        trace = os.path.join(folder, 'a.weir')
-        subprocess.run([options.weir, 'synth', '-q', '-o', trace, '--rows', str(options.rows), '--seed', '7'], check=True)
+        traces = [os.path.join(folder, f'host{i}.weir') for i in range(options.hosts)]
+        for i, trace in enumerate(traces):
+            subprocess.run([options.weir, 'synth', '-q', '-o', trace, '--rows', str(options.rows // options.hosts), '--seed', str(7 + i),
+                            '--host', f'host{i}'], check=True)
         server = Server(folder)
         try:
-            there, own, took = measure(server, lambda: subprocess.run([options.weir, 'load', '-q', '--to', server.address, trace], check=True))
+            there, own, took = measure(server, lambda: subprocess.run([options.weir, 'load', '-q', '--to', server.address, *traces], check=True))
             result['load'] = {'us_server': there / options.rows * 1e6, 'us_weir': own / options.rows * 1e6, 'seconds': took}
             server.rest()
             size = server.ask("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'weir'")

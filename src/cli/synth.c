@@ -15,7 +15,7 @@
 #define SYNTH_SEED_DEFAULT 1
 
 struct synth_opts {
-	const char *output, *profile;
+	const char *output, *profile, *host;
 	int64_t rows, seed;
 	bool quiet;
 };
@@ -107,6 +107,7 @@ static int synth_run(const void *opts, int argc, char **argv)
 	synth.rows = o.rows ? (uint64_t)o.rows : SYNTH_ROWS_DEFAULT;
 	o.seed = o.seed ? o.seed : SYNTH_SEED_DEFAULT;
 	synth.seed = (uint64_t)o.seed;
+	synth.host = o.host;
 	return write_trace(&o, &synth, &err) < 0 ? fail(&err) : 0;
 }
 
@@ -122,6 +123,8 @@ static const struct option options[] = {
 	{0, "profile", OPTION_STRING, "NAME",
 	 "mixed (default), redis, rocksdb, fio, network or hostile",
 	 offsetof(struct synth_opts, profile), .words = synth_profile_name},
+	{0, "host", OPTION_STRING, "NAME", "name of the machine in the trace (default: synth)",
+	 offsetof(struct synth_opts, host)},
 	{'q', "quiet", OPTION_FLAG, NULL, "do not print a summary at the end",
 	 offsetof(struct synth_opts, quiet)},
 	{0},
@@ -132,13 +135,15 @@ static const struct command_example examples[] = {
 	 "ten million calls to try commands with"},
 	{"weir synth -o bad.trace --rows 100000 --profile hostile",
 	 "names and values that break careless readers"},
+	{"weir synth -o b.trace --host b --seed 2",
+	 "a second machine for a.trace: weir query -i a.trace -i b.trace 'by host | count()'"},
 	{0},
 };
 
 const struct command command_synth = {
 	.name = "synth",
 	.summary = "write a synthetic trace, for tests and experiments",
-	.usage = "[-o TRACE] [--rows N] [--seed S] [--profile NAME]",
+	.usage = "[-o TRACE] [--rows N] [--seed S] [--profile NAME] [--host NAME]",
 	.description = "Writes a trace of made-up calls: streams like those of Redis, "
 		       "RocksDB, fio and a web server, or "
 		       "hostile ones. The same rows, seed and profile give the same calls on every "

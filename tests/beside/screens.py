@@ -267,6 +267,8 @@ def main():
             threads(trace)
             top(trace)
         widths(trace)
+        head = run('report', '-i', trace).stdout
+        tap.check('the head of report shows how the command begins', "   sh -c '\\ndd if=/dev/zero of=direct" in head, head[:400])
         words(folder, trace)
         lost(folder)
     return tap.end()

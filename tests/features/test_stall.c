@@ -248,6 +248,29 @@ static void test_locks(void **state)
 	assert_stall("idle", "futex", 4, 280 * MS);
 }
 
+/* As SQLite does: it gives its other lock back before it sleeps. Sleeps with the lock, or after other calls, are not for it. */
+static void test_denied_locks(void **state)
+{
+	feed_file(&feed, 1, FILE_TYPE_REGULAR, "/srv/shop.db", NULL, 0);
+	for (int i = 0; i < 6; i++) {
+		feed_call(&feed, "fcntl", .file = 1, .fd = 3, .a1 = F_SETLK);
+		for (int k = 0; k < 2; k++) {
+			feed_call(&feed, "fcntl", .file = 1, .fd = 3, .a1 = F_SETLK, .err = EAGAIN);
+			feed_call(&feed, "fcntl", .file = 1, .fd = 3, .a1 = F_SETLK);
+			wait_call("clock_nanosleep", 5 * MS, .ret = 0);
+		}
+		feed_call(&feed, "fcntl", .file = 1, .fd = 3, .a1 = F_SETLK);
+		wait_call("clock_nanosleep", 8 * MS, .ret = 0);
+		feed_call(&feed, "fcntl", .file = 1, .fd = 3, .a1 = F_SETLK, .err = EAGAIN);
+		feed_call(&feed, "stat", .file = 1, .err = EACCES);
+		wait_call("clock_nanosleep", 1 * MS, .ret = 0);
+	}
+	feed_end(&feed, TABLE_STALL);
+	assert_stall("work", "clock_nanosleep", 12, 60 * MS);
+	assert_int_equal(value(sums("work", "clock_nanosleep").row, STALL_FILE_ID), 0);
+	assert_stall("idle", "clock_nanosleep", 12, 54 * MS);
+}
+
 /* ---- tries ---- */
 
 static void test_connect_again(void **state)
@@ -430,12 +453,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_many_locks),	 TEST(test_dead_server),   TEST(test_sent_without_answer),
-		TEST(test_server),	 TEST(test_event_loop),	   TEST(test_messages),
-		TEST(test_locks),	 TEST(test_connect_again), TEST(test_spinning),
-		TEST(test_asking_again), TEST(test_poll_period),   TEST(test_looking),
-		TEST(test_sums),	 TEST(test_recorded),	   TEST(test_wakers),
-		TEST(test_bounds),
+		TEST(test_many_locks), TEST(test_dead_server),	TEST(test_sent_without_answer),
+		TEST(test_server),     TEST(test_event_loop),	TEST(test_messages),
+		TEST(test_locks),      TEST(test_denied_locks), TEST(test_connect_again),
+		TEST(test_spinning),   TEST(test_asking_again), TEST(test_poll_period),
+		TEST(test_looking),    TEST(test_sums),		TEST(test_recorded),
+		TEST(test_wakers),     TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

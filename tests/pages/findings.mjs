@@ -116,6 +116,11 @@ async function healthy(browser) {
 		await page.getByText(`${diagnose('healthy.trace').rules} rules ran`).waitFor();
 		equal(await page.getByRole('article').count(), 0, 'cards');
 	});
+	await test('it says how to record what rules need, in words that weir record takes', async () => {
+		const [, words] = /--with (\S+) records/.exec(await page.getByText('records what they need').textContent());
+		run('record', '-q', '--with', words, '-o', 'needs.trace', '--', 'true');
+		await page.getByText(/span-outliers.*weir periods --keep/).waitFor();
+	});
 	await page.context().close();
 	await stop(child);
 }

@@ -393,6 +393,9 @@ def files(trace):
     tap.check('a definition that can not end says why', 'w: no END can match: a value of BEGIN' in p.stdout, p.stdout)
     p = run('periods', '-i', trace, 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd')
     tap.check('and one that can does not', 'no END' not in p.stdout, p.stdout)
+    p = run('periods', '-i', trace, '--use', 'postgresql', 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd')
+    tap.check('definitions that no call begins are named, not those within them', p.stdout.count('no call meets its BEGIN; built-in') == 1 and
+              'w: no call' not in p.stdout, p.stdout)
     names = [os.path.basename(x)[:-7] for x in os.listdir(os.path.join(HERE, '..', '..', 'rules', 'periods'))]
     tap.none('those that come with weir are right', [p.stderr for p in (run('periods', '-i', trace, '--use', n) for n in names)
                                                      if p.returncode])

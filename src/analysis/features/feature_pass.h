@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 /* Must be incremented whenever the result of a feature changes. */
-#define FEATURES_VERSION 3
+#define FEATURES_VERSION 4
 
 struct expr;
 

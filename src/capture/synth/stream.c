@@ -167,7 +167,7 @@ static void host_row(struct stream *s)
 	struct batch_row row = batch_set_row(s->out, TABLE_HOST);
 
 	row_set(&row, HOST_ID, SYNTH_HOST_KEY);
-	row_set_str(&row, HOST_NAME, "synth");
+	row_set_str(&row, HOST_NAME, s->opt.host ?: "synth");
 	row_set_str(&row, HOST_KERNEL, "synthetic");
 	row_set_str(&row, HOST_MACHINE, "x86_64");
 	row_set(&row, HOST_CPUS, 2);

@@ -31,6 +31,7 @@ struct synth_options {
 	uint64_t seed;
 	uint64_t rows;	   /* total rows of op, including those still running at the end */
 	int64_t origin_ns; /* of the first call; 0: SYNTH_ORIGIN_NS */
+	const char *host;  /* name of the machine, not copied; NULL: "synth" */
 };
 
 /* The stream ends by itself after `rows` rows; source_stop() ends it earlier. 0 or -ENOMEM,

@@ -34,7 +34,7 @@ static const struct option side_options[] = {
 };
 
 static const struct option follow_options[] = {
-	{0, "follow", OPTION_FLAG, NULL, "print findings while traces grow, until they end",
+	{0, "follow", OPTION_FLAG, NULL, "print what is found while traces grow, until they end",
 	 offsetof(struct analysis_opts, follow)},
 	{0},
 };

@@ -12,6 +12,20 @@ static void periods_note(int64_t count, const char *one, const char *several)
 		printf("%s %s\n", format_count((uint64_t)count).s, count == 1 ? one : several);
 }
 
+/* Reports definitions that find nothing, though their parents do. */
+static void periods_unbegun(const struct periods_found *f, bool built_in)
+{
+	for (size_t i = 0; i < f->set.count; i++) {
+		const struct period *d = f->set.items[i];
+
+		if (!f->matches.begun[i] && (d->parent < 0 || f->matches.begun[d->parent]))
+			printf("%s: no call meets its BEGIN%s\n", d->name,
+			       built_in ? "; built-in definitions choose servers by their names "
+					  "(docs/howto/periods.md)"
+					: "");
+	}
+}
+
 /* Reports definitions that cannot end: BEGIN has no value for a name that END compares with. */
 static void periods_endless(const struct periods_found *f)
 {
@@ -44,6 +58,7 @@ int periods_screen(const struct analysis_view *v)
 	periods_note(f->lost, "was cut, as calls of its thread are missing",
 		     "were cut, as calls of their threads are missing");
 	periods_note(f->running, "has no end in the recording", "have no end in the recording");
+	periods_unbegun(f, flags->use.count > 0);
 	periods_endless(f);
 	fflush(stdout);
 	loss_warn(&v->loss);

@@ -21,8 +21,23 @@
 #define ERR_MAX	      4096 /* above any error number of Linux */
 #define THREAD_PARTS  10   /* columns of a thread, without asynchronous I/O */
 #define LIST_WORDS    2	   /* causes named per line */
+#define COMMAND_WIDTH 48
 
 /* ---- head ---- */
+
+/* "redis-server --port 0": a command as it begins, without the folder of its program. */
+static int put_command(const char *text, struct buf *out)
+{
+	_cleanup_buf_ struct buf safe = {0};
+	const char *end = strchrnul(text, ' '), *slash = memrchr(text, '/', (size_t)(end - text));
+	const char *from = slash && slash + 1 < end ? slash + 1 : text;
+	int e = format_safe(&safe, from, strlen(from));
+
+	if (e < 0 || format_width(buf_str(&safe)) <= COMMAND_WIDTH)
+		return e < 0 ? e : buf_append(out, safe.data, safe.len);
+	e = format_pad(out, buf_str(&safe), COMMAND_WIDTH - 3, false);
+	return e < 0 ? e : buf_printf(out, "...");
+}
 
 static int who(const struct report *r, struct buf *out)
 {
@@ -43,7 +58,7 @@ static int who(const struct report *r, struct buf *out)
 	}
 	if (r->command.text) {
 		buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
-		e = format_path(out, r->command.text, strlen(r->command.text), 48);
+		e = put_command(r->command.text, out);
 		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
 				   : NULL;
 		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);

@@ -253,6 +253,7 @@ static int stall_task(struct stall *s, uint32_t task, struct stall_task **ret)
 				    .sent = FEATURE_NONE,
 				    .given_to = FEATURE_NONE,
 				    .request = FEATURE_NONE,
+				    .denied = FEATURE_NONE,
 				    .given = -1};
 	s->slots[task] = (uint32_t)(*ret - s->tasks);
 	return 0;
@@ -418,6 +419,17 @@ static void stall_effect(struct stall *s, struct stall_task *t, const struct fea
 	}
 }
 
+/* Notes a refused lock for the sleep that may follow; locks that the thread has may be released before it. */
+static void stall_denied(struct stall_task *t, const struct feature_call *c, enum stall_act act)
+{
+	bool lock = act == ACT_FLOCK || act == ACT_FCNTL;
+
+	if (lock && !c->err)
+		return;
+	t->denied = lock && (c->err == EAGAIN || c->err == EACCES) ? c->file : FEATURE_NONE;
+	t->denied_id = c->file_id;
+}
+
 /* ---- calls ---- */
 
 static int stall_call(struct stall *s, const struct feature_call *c, enum stall_act act)
@@ -445,6 +457,7 @@ static int stall_call(struct stall *s, const struct feature_call *c, enum stall_
 			r = stall_asked(s, t, c, what);
 	}
 	stall_effect(s, t, c, act);
+	stall_denied(t, c, act);
 	return r;
 }
 

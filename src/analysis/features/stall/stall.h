@@ -13,6 +13,7 @@
  *   - the wait for such a connection, or until a socket accepts more bytes;
  *   - the wait for a file lock, or for a futex that is a lock: FUTEX_LOCK_PI, or FUTEX_WAIT for a value of 2, with which glibc and
  *     Go mark a lock that has waiters (Rust's locks cannot be distinguished from condition variables);
+ *   - a sleep after a file lock was refused, until the thread tries again: SQLite waits for a busy database in this way;
  *   - any wait between receiving from a client and sending to a client: a request waits with the thread.
  * Everything else is idle: repetitions of the same wait, sleeps, accept, reading what a client may send next, children,
  * jobs from other threads (futex, pipe, eventfd). poll, select and epoll_wait are judged by the descriptor that they
@@ -198,6 +199,8 @@ struct stall_task {
 	int64_t given;	   /* and that address */
 	/* client socket from which it received a request that is not answered yet */
 	uint32_t request;
+	uint32_t denied; /* file whose lock it was refused just now */
+	int64_t denied_id;
 	uint32_t hard;	   /* counts progress: received, read, woken by an event */
 	uint32_t soft;	   /* counts changes: written, created, ... */
 	uint32_t calls;	   /* number since its last wait */

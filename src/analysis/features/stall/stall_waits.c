@@ -162,6 +162,10 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 		v->object = w->futex;
 		return 0;
 	case ACT_SLEEP:
+		if (has_file)
+			return stall_work_on(s, t, w->file, w->sample.file_id, v);
+		v->work = t->request != FEATURE_NONE;
+		return 0;
 	case ACT_CHILD:
 	case ACT_WAIT:
 		v->work = t->request != FEATURE_NONE;
@@ -269,8 +273,8 @@ static bool stall_timed_out(const struct feature_call *c, enum stall_act act)
 /* Later calls may change the verdict, by showing what it was for, or that it is a pause between retries. */
 static bool stall_stays_open(const struct stall_wait *w)
 {
-	return w->act == ACT_MULTI || w->act == ACT_SLEEP || w->act == ACT_CHILD ||
-	       (w->act == ACT_FUTEX && w->sample.timed_out);
+	return w->act == ACT_MULTI || (w->act == ACT_SLEEP && w->file == FEATURE_NONE) ||
+	       w->act == ACT_CHILD || (w->act == ACT_FUTEX && w->sample.timed_out);
 }
 
 /* True if it was ended by an event. */
@@ -331,6 +335,10 @@ int stall_waited(struct stall *s, struct stall_task *t, const struct feature_cal
 				 .sent_id = t->sent_id,
 				 .op = c->op,
 				 .act = (uint8_t)act};
+	if (act == ACT_SLEEP && t->denied != FEATURE_NONE) {
+		w->file = t->denied;
+		w->sample.file_id = t->denied_id;
+	}
 	w->sample.timed_out = stall_timed_out(c, act);
 	w->one = act == ACT_MULTI && stall_is_poll(c->op) && c->rest->a1 == 1;
 	if (act == ACT_FUTEX)
