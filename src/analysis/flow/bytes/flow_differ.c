@@ -678,7 +678,9 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 
 		if (last != FLOW_NONE &&
-		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
+		    names_process_of(v->s->dims,
+				     flow_node_thread(&v->s->graph, &v->s->graph.nodes[last])) ==
+			    process_id)
 			return g[i]->object;
 	}
 	return FLOW_NONE;
