@@ -561,7 +561,9 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
+		flow_channel_clear(&s->streams, &s->channels[i]);
 	}
+	flow_links_end(&s->links); /* before numbering, which takes memory */
 	if (r >= 0) {
 		pass_contest_lost(s);
 		r = flow_graph_number(&s->graph);

@@ -284,7 +284,7 @@ static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum 
 		end->first = end->count = 0;
 }
 
-static void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
+void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
 {
 	for (int side = 0; side < 2; side++) {
 		struct flow_end *end = &c->ends[side];
