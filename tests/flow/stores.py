@@ -94,7 +94,7 @@ def node(kind, fault, name, source, targets):
             if kind == 'provided' and i == WRONG:
                 send_provided(target, data)
                 return
-            if kind != 'sendfile':
+            if kind != 'sendfile' or not os.path.exists(f'{name}/object-{i}'):
                 target.send(data, 16000 if kind == 'seqpacket' else 1 << 20)
                 return
             with open(f'{name}/object-{i}', 'rb') as f:
@@ -166,7 +166,7 @@ UNSHOWN = {'store': [('replicas-differ', None, STORED)], 'forward': [('replicas-
            'flip': [('replicas-differ', None, FLIPPED)], 'drop': [('never-stored', 'b', WHOLE)],
            'keep': [('never-stored', 'b', WHOLE), ('never-stored', 'c', WHOLE)], 'none': []}
 CASES = [('unix', SHOWN, ('none', 'store', 'forward', 'flip', 'keep', 'drop', 'twice', 'reorder')), ('mmap', SHOWN, ('none', 'store', 'forward', 'keep', 'drop')),
-         ('threads', SHOWN, ('none', 'store', 'flip')), ('sendfile', SHOWN, ('none', 'store', 'flip')), ('provided', SHOWN, ('none',)), ('pipe', UNSHOWN, ('none', 'store', 'forward', 'flip')),
+         ('threads', SHOWN, ('none', 'store', 'flip')), ('sendfile', SHOWN, ('none', 'store', 'flip', 'keep', 'drop', 'twice', 'reorder')), ('provided', SHOWN, ('none',)), ('pipe', UNSHOWN, ('none', 'store', 'forward', 'flip')),
          ('seqpacket', UNSHOWN, ('none', 'store', 'flip', 'keep', 'drop'))]
 # what is said of the copies: the first one is right only where it is known that it was stored as received
 SAID = {('pipe', 'store'): '{0}/a differs, {0}/b right, {0}/c right', ('pipe', 'forward'): '{0}/a right, {0}/b differs, {0}/c differs',

@@ -326,6 +326,38 @@ static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
 }
 
+/*
+ * What the kernel copied (sendfile) from a file that the process had stored from a stream was forwarded from that stream.
+ */
+static void range_through_file(const struct flow_verdicts *v, struct flow_range *k)
+{
+	const struct flow_links *l = &v->s->links;
+	const struct flow_file *f;
+	const struct flow_link *x;
+	int64_t apart;
+	size_t i;
+
+	if (k->in != k->out || !(k->in_spot & FLOW_SPOT_FILE))
+		return;
+	f = &v->s->files[v->s->objects[k->in_spot & ~FLOW_SPOT_FILE].file];
+	i = flow_out_at(v, k->in_spot, k->from + 1);
+	x = i ? &l->links[v->by_out[i - 1]] : NULL;
+	if (f->mixed || f->rewritten || !x || x->out_spot != k->in_spot ||
+	    x->process_id != k->process_id || (x->in_spot & FLOW_SPOT_FILE) ||
+	    flow_out_end(v, i - 1) < k->to)
+		return;
+	apart = x->in_pos - x->out_pos;
+	k->in = x->in;
+	k->in_spot = x->in_spot;
+	k->doubtful = false;
+	for (i--; i < l->link_count && l->links[v->by_out[i]].out_spot == x->out_spot &&
+		  l->links[v->by_out[i]].out_pos < k->to;
+	     i++)
+		k->doubtful |= l->segments[l->links[v->by_out[i]].segment].copied;
+	k->from += apart;
+	k->to += apart;
+}
+
 /* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
 static int ranges_make(struct flow_verdicts *v)
 {
@@ -357,6 +389,8 @@ static int ranges_make(struct flow_verdicts *v)
 	for (size_t i = 0; i < l->link_count; i++)
 		v->by_out[i] = (uint32_t)i;
 	array_sort_by(v->by_out, l->link_count, compare_out, l->links);
+	for (size_t i = 0; i < v->sent.count; i++)
+		range_through_file(v, &v->sent.all[i]);
 	array_sort(v->stored.all, v->stored.count, compare_ranges);
 	array_sort(v->sent.all, v->sent.count, compare_ranges);
 	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {
