@@ -251,7 +251,8 @@ verified_alone int missing_count(__u32 kind)
 	return 0;
 }
 
-static noinline __attribute__((unused)) struct scratch *scratch_get(void)
+/* Marks a free buffer of this CPU as busy and returns its index; -1: there is none. */
+verified_alone int scratch_take(void)
 {
 	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
 
@@ -260,9 +261,17 @@ static noinline __attribute__((unused)) struct scratch *scratch_get(void)
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
 
 		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
-			return s;
+			return at;
 	}
-	return NULL;
+	return -1;
+}
+
+/* Looked up again, as a function that is verified alone cannot return a pointer. */
+static __always_inline struct scratch *scratch_get(void)
+{
+	__u32 at = scratch_take();
+
+	return bpf_map_lookup_elem(&scratches, &at);
 }
 
 static __always_inline void scratch_put(struct scratch *s)
