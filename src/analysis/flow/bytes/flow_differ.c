@@ -498,8 +498,8 @@ static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *od
 }
 
 /*
- * True if the file is right, which another is a copy of and differs from: it was stored as received, or its writer received nothing,
- * or most of the files are equal to it, or the one that it is a copy of.
+ * True if the file is right, which another is a copy of and differs from: it was stored as received, or its writer received
+ * nothing, or most of the files are equal to it, or the one that it is a copy of.
  */
 static bool is_known_right(const struct flow_verdicts *v, const struct flow_replica *const *g,
 			   size_t n, const struct lineage *all, size_t i, const int64_t range[2])
