@@ -43,4 +43,10 @@ with tempfile.TemporaryDirectory() as folder:
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = status
         tap.check(f'{option} of a million calls takes at most 256 MiB', not status and (usage.ru_maxrss < 256 << 10 or SANITIZED), status, usage.ru_maxrss)
+    # any values in all columns, alone and beside another host, whose clock nothing ties to that of the first
+    run('synth', '-q', '-o', 'c.weir', '-n', '60000', '--profile', 'hostile')
+    run('synth', '-q', '-o', 'd.weir', '-n', '20000', '--host', 'd')
+    for args in (('c.weir',), ('c.weir', '--list', '--json'), ('c.weir', 'd.weir')):
+        r = subprocess.run([weir, 'flow', *args], cwd=folder, capture_output=True, text=True)
+        tap.check(f'flow {" ".join(args)}: a hostile trace', not r.returncode, r.returncode, r.stderr[-500:])
 sys.exit(tap.end())

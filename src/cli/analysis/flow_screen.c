@@ -86,7 +86,7 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 			  const char *end)
 {
 	const struct flow_clock *k = flow_clock(f->s->clocks, place);
-	const struct flow_clock_window *w = k->windows, *last = &k->windows[k->window_count - 1];
+	const struct flow_clock_window *w = k->windows, *last;
 	_cleanup_buf_ struct buf name = {0};
 	double half, offset;
 	bool corrected = store_recording_clock(f->v->runs[0].store, place).known;
@@ -97,6 +97,8 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 	if (!k->known)
 		return buf_printf(line, " %s not known (%s)%s", buf_str(&name),
 				  k->linked ? "bytes went one way only" : "nothing passed", end);
+	assert(k->window_count > 0);
+	last = &w[k->window_count - 1];
 	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half) +
 		 (double)flow_clock_applied(f->s, place);
 	buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,

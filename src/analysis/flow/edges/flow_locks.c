@@ -517,13 +517,14 @@ int flow_locks_left(struct flow_state *s, struct flow_call *c)
 	struct flow_locks *l = s->locks;
 	int64_t process = s->tasks[c->task].process_id;
 	bool ends = c->act == FLOW_EXIT || (c->status & STATUS_NORETURN);
+	const struct op_def *op = op_def(c->op); /* NULL: a call without a name */
 	uint64_t at;
 	int r = 0;
 
 	if (!ends && (c->act != FLOW_EXEC || c->failed))
 		return 0;
 	/* the end of one of several threads releases nothing */
-	if (ends && !strcmp(op_def(c->op)->name, "exit") &&
+	if (ends && op && !strcmp(op->name, "exit") &&
 	    map_get(&s->by_process, (uint64_t)process, &at) &&
 	    s->tasks[at].next_of_process != FLOW_NONE)
 		return 0;
