@@ -401,18 +401,21 @@ static bool comes_first(const struct stream *a, int64_t end, const struct stream
 /* The number of rows of t that come before the next row of any other stream. */
 static size_t run_length(const struct scan_rows *s, const struct stream *t)
 {
-	size_t n = t->now.count - t->at;
+	const struct stream *next = NULL;
+	size_t n = 1;
 
 	for (size_t i = 0; i < s->stream_count; i++) {
 		const struct stream *other = &s->streams[i];
-		size_t k = 1;
 
-		if (other == t || !other->now.batch)
-			continue;
-		while (k < n && comes_first(t, t->now.ends[t->now.rows[t->at + k]], other))
-			k++;
-		n = k;
+		if (other != t && other->now.batch &&
+		    (!next || comes_first(other, stream_end(other), next)))
+			next = other;
 	}
+	if (!next)
+		return t->now.count - t->at;
+	while (t->at + n < t->now.count &&
+	       comes_first(t, t->now.ends[t->now.rows[t->at + n]], next))
+		n++;
 	return n;
 }
 

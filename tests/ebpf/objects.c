@@ -38,7 +38,7 @@ static void refused(void **unused)
 	struct calls_bpf *calls;
 
 	assert_int_equal(kernel_btf_open(&types), 0);
-	calls = load_open_calls(&types);
+	calls = load_open_calls(&types, false);
 	assert_non_null(calls);
 	assert_int_equal(objects_open(&o, &types, &opt), 0);
 	assert_int_equal(kernel_btf_write(&types), 0);
@@ -79,7 +79,7 @@ static void types_written(void **unused)
 	int32_t id;
 
 	assert_int_equal(kernel_btf_open(&types), 0);
-	calls = load_open_calls(&types);
+	calls = load_open_calls(&types, false);
 	assert_int_equal(kernel_btf_add(&types, calls->obj), 0);
 	assert_int_equal(objects_open(&o, &types, &opt), 0);
 	assert_int_equal(kernel_btf_write(&types), 0);
@@ -151,7 +151,7 @@ static void numbers_given(void **unused)
 	assert_memory_equal(&copy[1], &program[1], 2 * sizeof(program[0]));
 	assert_int_equal(copy[3].code, BPF_ALU64 | BPF_MOV | BPF_K); /* no such function here */
 	free(copy);
-	calls = load_open_calls(&types);
+	calls = load_open_calls(&types, false);
 	assert_non_null(calls);
 	assert_int_equal(kernel_btf_add(&types, calls->obj), 0);
 	assert_false(kernel_btf_has(&types, calls->progs.weir_enter)); /* not looked for yet */
@@ -194,27 +194,90 @@ static int64_t offset_of(const struct btf *btf, const struct btf_type *section, 
 	return -1;
 }
 
-/* What an object shares lies where that of calls has it. */
+/* Each variable in a section of an object lies where that of calls has it. */
+static void same_section(const struct bpf_object *object, const struct bpf_object *calls,
+			 const char *section)
+{
+	const struct btf *btf = bpf_object__btf(object), *btf_calls = bpf_object__btf(calls);
+	const struct btf_type *own = section_of(btf, section),
+			      *theirs = section_of(btf_calls, section);
+	const struct btf_var_secinfo *v = own ? btf_var_secinfos(own) : NULL;
+
+	assert_non_null(theirs);
+	for (uint16_t k = 0; own && k < btf_vlen(own); k++) {
+		const struct btf_type *t = btf__type_by_id(btf, v[k].type);
+		const char *name = btf__name_by_offset(btf, t->name_off);
+
+		if (offset_of(btf_calls, theirs, name) != v[k].offset)
+			fail_msg("%s lies elsewhere in %s", name, section);
+	}
+}
+
 static void same_layout(const struct bpf_object *object, const struct bpf_object *calls)
 {
 	static const char *const sections[] = {".data.shared", ".rodata.shared",
 					       ".data.calls.shared", ".rodata.calls.shared"};
-	const struct btf *btf = bpf_object__btf(object), *btf_calls = bpf_object__btf(calls);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		const struct btf_type *own = section_of(btf, sections[i]),
-				      *theirs = section_of(btf_calls, sections[i]);
-		const struct btf_var_secinfo *v = own ? btf_var_secinfos(own) : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		same_section(object, calls, sections[i]);
+}
 
-		assert_non_null(theirs);
-		for (uint16_t k = 0; own && k < btf_vlen(own); k++) {
-			const struct btf_type *t = btf__type_by_id(btf, v[k].type);
-			const char *name = btf__name_by_offset(btf, t->name_off);
+/* The plain objects are those with options, without the code of these. */
+static void plain_objects(void **unused)
+{
+	const struct select select = {.everything = true};
+	const struct ebpf_options opt = {.select = &select};
+	struct kernel_btf types = {0};
+	struct calls_bpf *calls, *plain;
+	struct loaded l = {0};
+	struct error err = {0};
 
-			if (offset_of(btf_calls, theirs, name) != v[k].offset)
-				fail_msg("%s lies elsewhere in %s", name, sections[i]);
-		}
+	for (int casts = 0; casts < 2; casts++) {
+		assert_int_equal(kernel_btf_open(&types), 0);
+		types.casts = casts;
+		calls = load_open_calls(&types, false);
+		plain = load_open_calls(&types, true);
+		assert_true(calls && plain);
+		same_layout(plain->obj, calls->obj);
+		same_section(plain->obj, calls->obj, ".rodata");
+		same_section(plain->obj, calls->obj, ".bss");
+		assert_true(bpf_program__insn_cnt(plain->progs.weir_exit) <
+			    bpf_program__insn_cnt(calls->progs.weir_exit));
+		calls_bpf__destroy(calls);
+		calls_bpf__destroy(plain);
+		kernel_btf_free(&types);
 	}
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_int_equal(l.objects.missing_count, 0);
+	assert_non_null(l.objects.all[OBJECT_URING].bpf);
+	same_layout(l.objects.all[OBJECT_URING].bpf, l.skel->obj);
+	loaded_free(&l);
+}
+
+/* Each option by itself needs the objects with options. */
+static void plain_options(void **unused)
+{
+	static const struct call_filter filter = {.count = 1}, no_filter;
+	const struct select none = {.everything = true};
+	const struct select selects[] = {
+		{.failed_only = true}, {.min_dur_ns = 1}, {.path_count = 1}};
+	const struct ebpf_options opts[] = {
+		{.select = &none, .filter = &filter},
+		{.select = &none, .lossless = true},
+		{.select = &none, .stacks = {.of = 1}},
+		{.select = &none, .with = ebpf_with("phases", 6)},
+		{.select = &none, .with = ebpf_with("net", 3)},
+		{.select = &selects[0]},
+		{.select = &selects[1]},
+		{.select = &selects[2]},
+	};
+	const struct ebpf_options plain = {.select = &none,
+					   .filter = &no_filter,
+					   .with = ~(ebpf_with("phases", 6) | ebpf_with("net", 3))};
+
+	assert_true(objects_plain(&plain));
+	for (size_t i = 0; i < ARRAY_SIZE(opts); i++)
+		assert_false(objects_plain(&opts[i]));
 }
 
 static void requested(void **unused)
@@ -384,7 +447,8 @@ int main(void)
 		cmocka_unit_test(refused),	 cmocka_unit_test(types_written),
 		cmocka_unit_test(numbers_given), cmocka_unit_test(requested),
 		cmocka_unit_test(not_attached),	 cmocka_unit_test(bios_full),
-		cmocka_unit_test(over)};
+		cmocka_unit_test(over),		 cmocka_unit_test(plain_objects),
+		cmocka_unit_test(plain_options)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

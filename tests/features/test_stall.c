@@ -248,7 +248,7 @@ static void test_locks(void **state)
 	assert_stall("idle", "futex", 4, 280 * MS);
 }
 
-/* As SQLite does: it gives its other lock back before it sleeps. Sleeps with the lock, or after other calls, are no waits for it. */
+/* As SQLite does: it gives its other lock back before it sleeps. Sleeps with the lock, or after other calls, are not for it. */
 static void test_denied_locks(void **state)
 {
 	feed_file(&feed, 1, FILE_TYPE_REGULAR, "/srv/shop.db", NULL, 0);

@@ -150,7 +150,7 @@ static void sim_run(struct sim *s)
 	}
 }
 
-static bool is_true(const struct sim *s, const struct flow_edge *e)
+static bool is_true(const struct sim *s, const struct flow_arc *e)
 {
 	for (uint32_t i = 0; i < s->truth_count; i++) {
 		if (s->calls[s->truth[i].from].node == e->from &&
@@ -177,10 +177,10 @@ static void sim_take(struct sim *s, struct flow_channels *all, struct flow_chann
 		struct flow_item item = {
 			.bytes = k->bytes, .moved = k->bytes, .start = k->start, .end = k->end};
 
-		k->node = (uint32_t)flow_graph_node(all->graph,
-						    &(struct flow_node){.start = k->start,
-									.dur = k->end - k->start,
-									.task = (uint32_t)k->task});
+		k->node = (uint32_t)flow_graph_node(
+			all->graph, &(struct flow_operation){.start = k->start,
+							     .dur = k->end - k->start,
+							     .task = (uint32_t)k->task});
 		item.node = k->node;
 		assert_int_equal(flow_channel_take(all, c,
 						   k->task < WRITERS ? FLOW_SEND : FLOW_RECEIVE,

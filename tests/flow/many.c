@@ -16,6 +16,7 @@
 
 #define THREADS 64
 #define FILES	1000
+#define PIECES	32   /* of a file */
 #define STEP	5000 /* ns between calls */
 
 static struct error err;
@@ -94,23 +95,40 @@ static void dimensions(void)
 	}
 }
 
-/* What the call moved: pieces of 4 KiB, of so many kinds of data. */
+/* The hash of a row: pieces of a file read are those that were written before; those of buffers are other ones. */
+static int64_t content_hash(int64_t file, int64_t pos, int64_t at, int64_t size, enum chunk_way way,
+			    int64_t kind)
+{
+	static int64_t stored[FILES][PIECES];
+	int64_t piece = (pos + at) / CONTENT_PIECE;
+
+	if (pos < 0)
+		return (int64_t)hash_u64((uint64_t)(kind * 4 + size / CONTENT_PIECE + 2));
+	if (way == WAY_OUT || !stored[file][piece])
+		stored[file][piece] = kind * 4 + at / CONTENT_PIECE + 1;
+	return (int64_t)hash_u64((uint64_t)stored[file][piece]);
+}
+
+/* What the call moved, of so many kinds of data: pieces of 4 KiB of a file, or one buffer of a socket (pos -1). */
 static void content(int64_t thread, int64_t file, int64_t pos, int64_t bytes, int64_t dur,
 		    enum chunk_way way, int64_t kind)
 {
-	for (int64_t at = 0; at < bytes; at += CONTENT_PIECE) {
+	int64_t piece = pos < 0 ? bytes : CONTENT_PIECE;
+
+	for (int64_t at = 0; at < bytes; at += piece) {
 		need((int)batch_add_row(chunks), "chunk");
 		set(chunks, CHUNK_START, now - dur);
 		set(chunks, CHUNK_DUR, dur);
 		set(chunks, CHUNK_THREAD_ID, thread);
 		set(chunks, CHUNK_FILE_ID, file);
 		set(chunks, CHUNK_WAY, way);
-		set(chunks, CHUNK_FORM, FORM_PIECE);
-		set(chunks, CHUNK_POS, pos + at);
+		set(chunks, CHUNK_FORM, pos < 0 ? FORM_BUFFER : FORM_PIECE);
+		if (pos >= 0)
+			set(chunks, CHUNK_POS, pos + at);
 		set(chunks, CHUNK_CALL_POS, at);
-		set(chunks, CHUNK_SIZE, MIN(bytes - at, CONTENT_PIECE));
+		set(chunks, CHUNK_SIZE, MIN(bytes - at, piece));
 		set(chunks, CHUNK_HASH,
-		    (int64_t)hash_u64((uint64_t)(kind * 4 + at / CONTENT_PIECE) + 1));
+		    content_hash(file, pos, at, MIN(bytes - at, piece), way, kind));
 		if (chunks->rows < BATCH_ROWS_MAX)
 			continue;
 		need(store_append(to, chunks, &err), "chunks");
@@ -134,7 +152,7 @@ static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int6
 	if (pos >= 0)
 		set(calls, OP_POS, pos);
 	if (kinds && bytes)
-		content(thread, file, MAX(pos, (int64_t)0), bytes, dur,
+		content(thread, file, pos, bytes, dur,
 			strstr(op, "read") || strstr(op, "recv") ? WAY_IN : WAY_OUT,
 			rand_r(&data) % kinds);
 	now += STEP;

@@ -3,10 +3,10 @@
  * trace_dump: a trace as lines of JSON, for tests that compare every column with another source of
  * truth.
  *
- *   trace_dump TRACE                     every row of op, its files and its thread joined; then
- * loss and marks trace_dump --count TRACE             rows by operation, events lost by cause,
- * bytes trace_dump --ops                    the table of operations: code, name, roles of the
- * arguments
+ *   trace_dump TRACE [PROGRAM]   every row of op, its files and its thread joined; then loss and marks. Of the threads
+ *                                with the name PROGRAM only the calls that execute another program
+ *   trace_dump --count TRACE     rows by operation, events lost by cause, bytes
+ *   trace_dump --ops             the table of operations: code, name, roles of the arguments
  *
  * Bytes that are no ASCII are written as \u00XX, one for each byte: the reader encodes as Latin-1
  * to get them back.
@@ -83,13 +83,16 @@ static void put_row(const struct batch *b, size_t row)
 	}
 }
 
-static void put_op(const struct batch *b, size_t row, const struct dims *dims)
+static void put_op(const struct batch *b, size_t row, const struct dims *dims, const char *program)
 {
 	const struct dims_thread *t = dims_thread(dims, batch_get(b, OP_THREAD_ID, row, -1));
-	char name[32];
+	char room[32];
+	const char *name = op_name((uint32_t)batch_get(b, OP_OP, row, 0), room);
 
-	printf("{\"table\":\"op\",\"name\":\"%s\"",
-	       op_name((uint32_t)batch_get(b, OP_OP, row, 0), name));
+	if (program && t && t->comm.len == strlen(program) &&
+	    memcmp(t->comm.data, program, t->comm.len) == 0 && strcmp(name, "execve") != 0)
+		return;
+	printf("{\"table\":\"op\",\"name\":\"%s\"", name);
 	put_row(b, row);
 	if (t) {
 		const struct dims_process *p = dims_process(dims, t->process_id);
@@ -129,7 +132,7 @@ static int dump_ops(void)
 	return 0;
 }
 
-static int dump_trace(const char *path)
+static int dump_trace(const char *path, const char *program)
 {
 	_cleanup_(store_freep) struct store *store = NULL;
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
@@ -153,7 +156,7 @@ static int dump_trace(const char *path)
 		}
 		for (size_t row = 0; row < b->rows; row++) {
 			if (table == TABLE_OP) {
-				put_op(b, row, store_dims(store));
+				put_op(b, row, store_dims(store), program);
 			} else {
 				printf("{\"table\":\"%s\",\"row\":%zu", schema_table(table)->name,
 				       row);
@@ -235,9 +238,9 @@ int main(int argc, char **argv)
 		return dump_ops();
 	if (argc == 3 && strcmp(argv[1], "--count") == 0)
 		return dump_counts(argv[2]);
-	if (argc != 2) {
-		fprintf(stderr, "usage: trace_dump TRACE | --count TRACE | --ops\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: trace_dump TRACE [PROGRAM] | --count TRACE | --ops\n");
 		return 2;
 	}
-	return dump_trace(argv[1]);
+	return dump_trace(argv[1], argc == 3 ? argv[2] : NULL);
 }

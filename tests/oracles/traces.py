@@ -48,15 +48,12 @@ class Trace:
 
     def __init__(self, dump, path, looking=None):
         """looking: a program that looks on, of whose calls only those that execute another one are read"""
-        done = subprocess.run([dump, path], capture_output=True, text=True)
+        done = subprocess.run([dump, path, *([looking] if looking else [])], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit("trace_dump: " + done.stderr.strip())
         self.ops, self.loss, self.marks, self.other = [], [], [], []
         self.damage = {}
-        seen = f'"comm":"{looking}"'
         for line in done.stdout.splitlines():
-            if looking and seen in line and line.startswith('{"table":"op"') and '"name":"execve"' not in line:
-                continue
             row = json.loads(line)
             table = row["table"]
             if table == "op":
@@ -103,9 +100,12 @@ class Trace:
         return ret
 
 
+ESCAPED = re.compile(rb"(?:\\x[0-9a-f]{2})+")
+
+
 def unescape(text):
     """\\xHH of facts and of strace -xx; the bytes."""
-    return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]), text.encode("latin-1"))
+    return ESCAPED.sub(lambda m: bytes.fromhex(m[0].replace(b"\\x", b"").decode()), text.encode("latin-1"))
 
 
 def text_of(value):
@@ -149,6 +149,16 @@ RESTARTS = {"ERESTARTSYS": -512, "ERESTARTNOINTR": -513, "ERESTARTNOHAND": -514,
 
 
 TOKEN = re.compile(r'"[^"]*"?|[(\[{]|[)\]}]|(?<=[0-9])<|,')
+CALL = re.compile(r"(\w+)\((.*)$")
+PADDED = re.compile(r"(.*)\)\s+= (.*)$")
+CLOSED = re.compile(r"(.*?)\)\s*$")
+NUMBER = re.compile(r"(-?(?:0x[0-9a-f]+|\d+))(.*)$")
+OCTAL = re.compile(r"0\d+$")
+ERROR = re.compile(r"(E\w+)")
+OF_THREAD = re.compile(r"(\d+)\s+(.*)$")
+SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d+)")
+RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)$")
+BLANKS = re.compile(r"\)\s+= ")
 IN_ANGLES = re.compile(r"[\[\]]|(?<!-)>")
 
 
@@ -183,7 +193,7 @@ def behind_angle(text, at):
 
 
 def parse_call(tid, line, errnos):
-    m = re.match(r"(\w+)\((.*)$", line)
+    m = CALL.match(line)
     if not m:
         return None
     op, rest = m.group(1), m.group(2)
@@ -191,14 +201,14 @@ def parse_call(tid, line, errnos):
         op = "syscall"  # the number stands in the row's flags
     end = rest.rfind(") = ")
     if end < 0:
-        m2 = re.match(r"(.*)\)\s+= (.*)$", rest)
+        m2 = PADDED.match(rest)
         if not m2:
             return None
         args, result = m2.group(1), m2.group(2)
     else:
         args, result = rest[:end], rest[end + 4:]
     # strace pads with blanks before "="
-    m3 = re.match(r"(.*?)\)\s*$", args)
+    m3 = CLOSED.match(args)
     if m3 and args.count("(") < args.count(")"):
         args = m3.group(1)
     result = result.strip()
@@ -208,12 +218,12 @@ def parse_call(tid, line, errnos):
             if name in result.split():
                 ret = value
     else:
-        m4 = re.match(r"(-?(?:0x[0-9a-f]+|\d+))(.*)$", result)
+        m4 = NUMBER.match(result)
         if m4:
             digits = m4.group(1)
-            ret = int(digits, 8) if re.match(r"0\d+$", digits) else int(digits, 0)
+            ret = int(digits, 8) if OCTAL.match(digits) else int(digits, 0)
             note = m4.group(2).strip()
-            m5 = re.match(r"(E\w+)", note)
+            m5 = ERROR.match(note)
             if ret == -1 and m5:
                 ret = -errnos.get(m5.group(1), 99999)
     died = ret is None and op not in ("exit", "exit_group")
@@ -231,11 +241,11 @@ def read_strace(path):
     with open(path, encoding="latin-1") as f:
         for line in f:
             line = line.rstrip("\n")
-            m = re.match(r"(\d+)\s+(.*)$", line)
+            m = OF_THREAD.match(line)
             if not m:
                 continue
             tid, text = int(m.group(1)), m.group(2)
-            m = re.match(r"\+\+\+ superseded by execve in pid (\d+)", text)
+            m = SUPERSEDED.match(text)
             if m:
                 superseded[tid] = int(m.group(1))
                 continue
@@ -251,7 +261,7 @@ def read_strace(path):
             if text.endswith("<unfinished ...>"):
                 pending[tid] = text[: -len("<unfinished ...>")].rstrip()
                 continue
-            m = re.match(r"<\.\.\. (\w+) resumed>(.*)$", text)
+            m = RESUMED.match(text)
             owner = tid
             if m:
                 if tid in superseded and superseded[tid] in pending:
@@ -264,7 +274,7 @@ def read_strace(path):
                     continue
                 text = head + m.group(2)
                 text = re.sub(r"\s+\)\s+= ", ") = ", text) if text.count("(") else text
-            call = parse_call(owner, re.sub(r"\)\s+= ", ") = ", text), errnos)
+            call = parse_call(owner, BLANKS.sub(") = ", text), errnos)
             if call:
                 calls.setdefault(owner, []).append(call)
     return calls

@@ -35,6 +35,8 @@ static size_t features_count(void)
 /* True for a table that features_make() makes. */
 static bool features_has_table(enum table_id table)
 {
+	if (table == TABLE_COUNT) /* one of the user's own */
+		return false;
 	for (size_t i = 0; i < features_count(); i++) {
 		for (size_t k = 0; k < FEATURE_TABLES; k++) {
 			if (features[i]->tables[k] == table)

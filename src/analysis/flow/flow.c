@@ -162,8 +162,8 @@ void flow_put_file(struct answer_list *t, const struct flow_state *s, int64_t fi
 int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
 		 struct bytes host, bool end)
 {
-	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
-	int64_t process = names_process_of(s->dims, n->thread_id);
+	const struct dims_thread *thread = dims_thread(s->dims, flow_node_thread(&s->graph, n));
+	int64_t process = names_process_of(s->dims, flow_node_thread(&s->graph, n));
 	_cleanup_buf_ struct buf name = {0};
 	char room[32];
 	int r = process < 0 ? 0 : names_process(s->dims, process, &name);
@@ -173,7 +173,7 @@ int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct
 	answer_list_known(t, thread ? thread->tid : -1);
 	answer_list_str(t, op_name(n->op, room));
 	answer_list_int(t, end ? flow_node_end(n) : n->start);
-	answer_list_known(t, n->row_id);
+	answer_list_known(t, flow_node_row(&s->graph, n));
 	return r;
 }
 
@@ -191,10 +191,10 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
 		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE && r >= 0;
 		     k = g->edges[k].next_in) {
-			const struct flow_edge *e = &g->edges[k];
+			const struct flow_arc *e = &g->edges[k];
 			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
-			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
-					 *b = &hosts[MIN((size_t)to->place, places)];
+			const struct buf *a = &hosts[MIN((size_t)flow_node_place(g, from), places)],
+					 *b = &hosts[MIN((size_t)flow_node_place(g, to), places)];
 
 			if (n++ % step)
 				continue;
@@ -203,7 +203,7 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 			r = flow_put_end(t, s, from, buf_bytes(a), false);
 			r = r < 0 ? r
 				  : flow_put_end(t, s, to, (struct bytes){b->data, b->len}, true);
-			flow_put_file(t, s, e->file_id);
+			flow_put_file(t, s, flow_edge_file(g, e));
 			answer_list_int(t, e->pos);
 			answer_list_int(t, e->bytes);
 			answer_list_int(t, g->lamport[e->from]);

@@ -4,39 +4,101 @@
 
 #include <errno.h>
 
+#include "base/array.h"
+
+#define ROW_NONE  ((1ull << FLOW_ROW_BITS) - 1)
+#define FILE_NONE ((1ull << FLOW_FILE_BITS) - 1)
+
 void flow_graph_free(struct flow_graph *g)
 {
 	free(g->nodes);
 	free(g->edges);
+	free(g->actors);
+	free(g->actor_of);
 	free(g->order);
 	free(g->lamport);
 	*g = (struct flow_graph){0};
 }
 
-int64_t flow_graph_node(struct flow_graph *g, const struct flow_node *n)
+/* The index of the thread's version, or of the request. FLOW_NONE: out of memory. */
+static uint32_t graph_actor(struct flow_graph *g, const struct flow_operation *o)
 {
+	uint32_t last;
+
+	if (grow((void **)&g->actor_of, &g->actor_of_cap, (size_t)o->task + 1,
+		 sizeof(*g->actor_of)) < 0)
+		return FLOW_NONE;
+	while (g->actor_of_count <= o->task)
+		g->actor_of[g->actor_of_count++] = FLOW_NONE;
+	last = g->actor_of[o->task];
+	if (last != FLOW_NONE && g->actors[last].thread_id == o->thread_id)
+		return last;
+	if (array_add(g->actors, g->actor_count, g->actor_cap,
+		      (struct flow_actor){o->thread_id, o->task}) < 0)
+		return FLOW_NONE;
+	return g->actor_of[o->task] = (uint32_t)g->actor_count - 1;
+}
+
+int64_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o)
+{
+	uint32_t actor;
+	bool row;
+
 	if (g->node_count >= FLOW_NODES_MAX) {
 		g->left_out++;
 		return FLOW_NONE;
 	}
 	if (grow((void **)&g->nodes, &g->node_cap, g->node_count + 1, sizeof(*g->nodes)) < 0)
 		return -ENOMEM;
-	g->nodes[g->node_count] = *n;
-	g->nodes[g->node_count].in = FLOW_NONE;
-	g->tasks = MAX(g->tasks, n->task + 1);
+	actor = graph_actor(g, o);
+	if (actor == FLOW_NONE)
+		return -ENOMEM;
+	/* of a damaged trace, these may differ */
+	row = o->row_id >= 0 && id_recording(o->row_id) == id_recording(o->thread_id);
+	g->nodes[g->node_count] = (struct flow_node){
+		.start = o->start,
+		.dur = o->dur,
+		.row = row ? id_own(o->row_id) : ROW_NONE,
+		.op = o->op,
+		.actor = actor,
+		.in = FLOW_NONE,
+	};
+	g->tasks = MAX(g->tasks, o->task + 1);
 	return (int64_t)g->node_count++;
+}
+
+int64_t flow_node_row(const struct flow_graph *g, const struct flow_node *n)
+{
+	return n->row == ROW_NONE
+		       ? -1
+		       : id_compose((int64_t)n->row, id_recording(flow_node_thread(g, n)));
+}
+
+int64_t flow_edge_file(const struct flow_graph *g, const struct flow_arc *e)
+{
+	uint64_t own = (uint64_t)e->file_high << 32 | e->file_low;
+
+	return own == FILE_NONE ? -1
+				: id_compose((int64_t)own,
+					     id_recording(flow_node_thread(g, &g->nodes[e->to])));
+}
+
+int64_t flow_edge_pos(int64_t pos)
+{
+	return pos < 0 || pos >= 1ll << (FLOW_POS_BITS - 1) ? -1 : pos;
 }
 
 int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 {
 	struct flow_node *to;
+	uint64_t file = FILE_NONE;
 
 	if (e->from == FLOW_NONE || e->to == FLOW_NONE || e->from == e->to)
 		return 0;
 	assert(e->from < g->node_count && e->to < g->node_count);
 	to = &g->nodes[e->to];
 	/* implied by program order */
-	if (to->task == g->nodes[e->from].task && e->via != VIA_EXEC)
+	if (flow_node_task(g, to) == flow_node_task(g, &g->nodes[e->from]) && e->via != VIA_EXEC)
 		return 0;
 	if (g->edge_count >= FLOW_EDGES_MAX) {
 		g->left_out++;
@@ -44,8 +106,20 @@ int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 	}
 	if (grow((void **)&g->edges, &g->edge_cap, g->edge_count + 1, sizeof(*g->edges)) < 0)
 		return -ENOMEM;
-	g->edges[g->edge_count] = *e;
-	g->edges[g->edge_count].next_in = to->in;
+	if (e->file_id >= 0 && id_recording(e->file_id) == id_recording(flow_node_thread(g, to)))
+		file = MIN(id_own(e->file_id), FILE_NONE);
+	g->edges[g->edge_count] = (struct flow_arc){
+		.from = e->from,
+		.to = e->to,
+		.next_in = to->in,
+		.chain = e->chain,
+		.bytes = e->bytes,
+		.file_low = (uint32_t)file,
+		.file_high = file >> 32,
+		.pos = flow_edge_pos(e->pos),
+		.via = e->via,
+		.certainty = e->certainty,
+	};
 	to->in = (uint32_t)g->edge_count++;
 	g->by_via[e->via][e->certainty]++;
 	return 1;
@@ -53,7 +127,7 @@ int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 
 void flow_graph_contest(struct flow_graph *g, uint32_t edge)
 {
-	struct flow_edge *e = &g->edges[edge];
+	struct flow_arc *e = &g->edges[edge];
 
 	if (e->certainty != CERTAINTY_CERTAIN)
 		return;
@@ -106,7 +180,7 @@ static int numbering_start(struct numbering *n)
 	for (uint32_t t = 0; t < g->tasks; t++)
 		n->at[t] = FLOW_NONE;
 	for (size_t i = g->node_count; i-- > 0;) {
-		uint32_t t = g->nodes[i].task;
+		uint32_t t = flow_node_task(g, &g->nodes[i]);
 
 		n->next[i] = n->at[t];
 		n->at[t] = (uint32_t)i;
@@ -119,21 +193,21 @@ static uint32_t numbering_try(struct numbering *n, uint32_t node)
 {
 	struct flow_graph *g = n->g;
 	const struct flow_node *v = &g->nodes[node];
-	uint32_t highest = n->last[v->task];
+	uint32_t task = flow_node_task(g, v), highest = n->last[task];
 
 	for (uint32_t e = v->in; e != FLOW_NONE; e = g->edges[e].next_in) {
-		const struct flow_edge *edge = &g->edges[e];
+		const struct flow_arc *edge = &g->edges[e];
 		uint32_t before = g->lamport[edge->from];
 
 		if (edge->certainty != CERTAINTY_CERTAIN)
 			continue;
-		if (!before && !n->waits[g->nodes[edge->from].task])
+		if (!before && !n->waits[flow_node_task(g, &g->nodes[edge->from])])
 			return edge->from;
 		g->cycles += !before;
 		highest = MAX(highest, before);
 	}
-	n->last[v->task] = g->lamport[node] = highest + 1;
-	n->at[v->task] = n->next[node];
+	n->last[task] = g->lamport[node] = highest + 1;
+	n->at[task] = n->next[node];
 	g->order[n->done++] = node;
 	return FLOW_NONE;
 }
@@ -144,9 +218,10 @@ static void numbering_task(struct numbering *n, uint32_t node)
 	struct flow_graph *g = n->g;
 
 	n->stack[n->depth++] = node;
-	n->waits[g->nodes[node].task] = true;
+	n->waits[flow_node_task(g, &g->nodes[node])] = true;
 	while (n->depth) {
-		uint32_t want = n->stack[n->depth - 1], task = g->nodes[want].task, missing;
+		uint32_t want = n->stack[n->depth - 1], task = flow_node_task(g, &g->nodes[want]),
+			 missing;
 
 		if (g->lamport[want]) {
 			n->waits[task] = false;
@@ -157,7 +232,7 @@ static void numbering_task(struct numbering *n, uint32_t node)
 		if (missing == FLOW_NONE)
 			continue;
 		n->stack[n->depth++] = missing;
-		n->waits[g->nodes[missing].task] = true;
+		n->waits[flow_node_task(g, &g->nodes[missing])] = true;
 	}
 }
 
@@ -186,15 +261,15 @@ void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain, st
 		ret[t] = (struct flow_past){FLOW_NONE, FLOW_NONE};
 	while (i && g->order[i - 1] != node)
 		i--;
-	ret[g->nodes[node].task].node = node;
+	ret[flow_node_task(g, &g->nodes[node])].node = node;
 	while (i-- > 0) {
-		uint32_t at = g->order[i], last = ret[g->nodes[at].task].node;
+		uint32_t at = g->order[i], last = ret[flow_node_task(g, &g->nodes[at])].node;
 
 		if (last == FLOW_NONE || at > last)
 			continue;
 		for (uint32_t e = g->nodes[at].in; e != FLOW_NONE; e = g->edges[e].next_in) {
-			const struct flow_edge *edge = &g->edges[e];
-			struct flow_past *p = &ret[g->nodes[edge->from].task];
+			const struct flow_arc *edge = &g->edges[e];
+			struct flow_past *p = &ret[flow_node_task(g, &g->nodes[edge->from])];
 
 			if (certain && edge->certainty != CERTAINTY_CERTAIN)
 				continue;

@@ -6,19 +6,22 @@
 #define KEEP_ORIGIN  "weir.flow"
 #define KEEP_VERSION 1
 
-static void keep_edge(const struct flow_state *s, const struct flow_edge *e, struct batch_row *row)
+static void keep_edge(const struct flow_state *s, const struct flow_arc *e, struct batch_row *row)
 {
-	const struct flow_node *from = &s->graph.nodes[e->from], *to = &s->graph.nodes[e->to];
+	const struct flow_graph *g = &s->graph;
+	const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
+	int64_t from_row = flow_node_row(g, from), to_row = flow_node_row(g, to),
+		file_id = flow_edge_file(g, e);
 
 	row_set(row, EDGE_START, from->start);
 	row_set(row, EDGE_DUR, MAX(flow_node_end(to) - from->start, (int64_t)0));
-	row_set_if(row, from->row_id >= 0, EDGE_FROM, from->row_id);
-	row_set_if(row, to->row_id >= 0, EDGE_TO, to->row_id);
-	row_set(row, EDGE_FROM_THREAD, from->thread_id);
-	row_set(row, EDGE_TO_THREAD, to->thread_id);
+	row_set_if(row, from_row >= 0, EDGE_FROM, from_row);
+	row_set_if(row, to_row >= 0, EDGE_TO, to_row);
+	row_set(row, EDGE_FROM_THREAD, flow_node_thread(g, from));
+	row_set(row, EDGE_TO_THREAD, flow_node_thread(g, to));
 	row_set(row, EDGE_VIA, e->via);
 	row_set(row, EDGE_CERTAINTY, e->certainty);
-	row_set_if(row, e->file_id >= 0, EDGE_FILE_ID, e->file_id);
+	row_set_if(row, file_id >= 0, EDGE_FILE_ID, file_id);
 	if (e->pos >= 0) {
 		row_set(row, EDGE_POS, e->pos);
 		row_set(row, EDGE_BYTES, e->bytes);

@@ -216,13 +216,12 @@ int64_t flow_call_node(struct flow_state *s, struct flow_call *c)
 
 	if (c->node != FLOW_NONE)
 		return c->node;
-	n = flow_graph_node(&s->graph, &(struct flow_node){.row_id = c->row_id,
-							   .start = c->start,
-							   .dur = c->end - c->start,
-							   .thread_id = c->thread_id,
-							   .task = c->number,
-							   .op = c->op,
-							   .place = c->place});
+	n = flow_graph_node(&s->graph, &(struct flow_operation){.row_id = c->row_id,
+								.start = c->start,
+								.dur = c->end - c->start,
+								.thread_id = c->thread_id,
+								.task = c->number,
+								.op = c->op});
 	if (n >= 0)
 		c->node = (uint32_t)n;
 	return n;
@@ -456,7 +455,7 @@ static void pass_contest_lost(struct flow_state *s)
 		}
 	}
 	for (uint32_t e = 0; e < g->edge_count; e++) {
-		const struct flow_edge *k = &g->edges[e];
+		const struct flow_arc *k = &g->edges[e];
 
 		if ((k->via == VIA_STORAGE || k->via == VIA_FUTEX || k->via == VIA_LOCK ||
 		     k->via == VIA_EVENTFD || k->via == VIA_PUBLISH) &&
@@ -473,7 +472,8 @@ static int pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, ui
 	const struct flow_node *from = &s->graph.nodes[send], *to = &s->graph.nodes[receive];
 
 	(void)ch;
-	return flow_clocks_pair(s->clocks, from->place, from->start, to->place, flow_node_end(to));
+	return flow_clocks_pair(s->clocks, flow_node_place(&s->graph, from), from->start,
+				flow_node_place(&s->graph, to), flow_node_end(to));
 }
 
 static int pass_clocks(struct flow_state *s)
@@ -561,7 +561,9 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
+		flow_channel_clear(&s->streams, &s->channels[i]);
 	}
+	flow_links_end(&s->links); /* before numbering, which takes memory */
 	if (r >= 0) {
 		pass_contest_lost(s);
 		r = flow_graph_number(&s->graph);

@@ -98,7 +98,7 @@ struct flow_task {
 	struct {
 		int64_t row_id, start, end, thread_id;
 		uint32_t node;
-		uint16_t op, place;
+		uint16_t op;
 	} last;				    /* its last call */
 	struct flow_wake wakes[FLOW_WAKES]; /* the last ones, in a ring */
 	unsigned int wake_count;

@@ -62,8 +62,9 @@ static void past_add(const struct flow_state *s, const struct flow_past *p, bool
 {
 	const struct flow_node *n = &s->graph.nodes[p->node];
 
-	rows[(*count)++] = (struct past_row){flow_clock_corrected(s->clocks, n->place, n->start),
-					     p->edge, certain};
+	rows[(*count)++] = (struct past_row){
+		flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n), n->start), p->edge,
+		certain};
 }
 
 /* For each task the last operation that certainly happened before `node`, and a later one for which this is contested. */
@@ -99,7 +100,7 @@ static int past_put_end(struct answer_list *t, const struct flow_state *s, uint3
 {
 	const struct flow_node *n = &s->graph.nodes[node];
 	_cleanup_buf_ struct buf host = {0};
-	int r = flow_place_name(s, n->place, &host);
+	int r = flow_place_name(s, flow_node_place(&s->graph, n), &host);
 
 	return r < 0 ? r : flow_put_end(t, s, n, buf_bytes(&host), end);
 }
@@ -107,7 +108,7 @@ static int past_put_end(struct answer_list *t, const struct flow_state *s, uint3
 static int past_put(struct answer_list *t, const struct flow_state *s, const struct past_row *p,
 		    int64_t end)
 {
-	const struct flow_edge *e = &s->graph.edges[p->edge];
+	const struct flow_arc *e = &s->graph.edges[p->edge];
 	int r;
 
 	answer_list_int(t, end - p->start);
@@ -117,7 +118,7 @@ static int past_put(struct answer_list *t, const struct flow_state *s, const str
 	answer_list_str(t, vocab_word("via", e->via));
 	answer_list_str(
 		t, vocab_word("certainty", p->certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED));
-	flow_put_file(t, s, e->file_id);
+	flow_put_file(t, s, flow_edge_file(&s->graph, e));
 	return past_put_end(t, s, e->to, true);
 }
 
@@ -138,6 +139,7 @@ int flow_past_put(const struct flow_state *s, struct analysis_result *out, struc
 	r = past_find(s, (uint32_t)node - 1, &rows, &count);
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = past_put(t, s, &rows[i],
-			     flow_clock_corrected(s->clocks, n->place, flow_node_end(n)));
+			     flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n),
+						  flow_node_end(n)));
 	return r;
 }

@@ -20,12 +20,19 @@
 #define verified_alone __attribute__((__noinline__))
 #define unlikely(x)    __builtin_expect(!!(x), 0)
 #define likely(x)      __builtin_expect(!!(x), 1)
-#define NULL	       ((void *)0)
-#define INODE_IFMT     0170000
-#define INODE_IFSOCK   0140000
-#define INODE_IFREG    0100000
-#define INODE_IFBLK    0060000
-#define INODE_IFDIR    0040000
+/* An option set before loading. Recordings that set none load plain objects, in which each is a constant: the compiler
+ * leaves out the code that the verifier would remove, which moves the rest of the program once per piece. */
+#if PLAIN
+#	define OPTION const
+#else
+#	define OPTION const volatile
+#endif
+#define NULL	     ((void *)0)
+#define INODE_IFMT   0170000
+#define INODE_IFSOCK 0140000
+#define INODE_IFREG  0100000
+#define INODE_IFBLK  0060000
+#define INODE_IFDIR  0040000
 
 /* A kernel function; libbpf's own method (__ksym) would read all of the kernel's BTF for each object. */
 #define KERNEL_FUNCTION(name) ((void *)(WIRE_FUNCTION + WIRE_NUMBER_##name))

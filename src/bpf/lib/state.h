@@ -33,27 +33,29 @@
  * variables differently in each object.
  */
 #define CONFIG const volatile SEC(".rodata.calls.shared") /* set before loading */
-#define STATE  SEC(".data.calls.shared")		  /* changed while running */
+#define CHOICE \
+	OPTION SEC(".rodata.calls.shared") /* likewise; see objects_plain() of capture/ebpf */
+#define STATE SEC(".data.calls.shared")	   /* changed while running */
 
-CONFIG bool failed_only = 0;
+CHOICE bool failed_only = 0;
 CONFIG bool raw_args = 0;
 CONFIG bool no_argv = 0;
-CONFIG bool lossless = 0;
-CONFIG bool phases = 0;	      /* the phases object is loaded as well */
+CHOICE bool lossless = 0;
+CHOICE bool phases = 0;	      /* the phases object is loaded as well */
 CONFIG bool content = 0;      /* likewise the content or details object */
 CONFIG bool obi = 0;	      /* the context map pinned by another instrumentation exists */
-CONFIG bool phases_split = 0; /* the object of block requests is loaded as well */
-CONFIG __u64 min_dur_ns = 0;
+CHOICE bool phases_split = 0; /* the object of block requests is loaded as well */
+CHOICE __u64 min_dur_ns = 0;
 /* lossless: how long threads are delayed while the reader is away */
 CONFIG __u64 hold_limit_ns = 0;
 CONFIG __u32 fill_mark = 0; /* bytes in a ring at which the reader is woken */
 CONFIG __u32 ring_half = 0;
 CONFIG __u32 ring_bytes = 0;
 CONFIG __u32 ring_leaves = 0; /* per ring */
-CONFIG bool select_paths = 0; /* files are selected by path */
+CHOICE bool select_paths = 0; /* files are selected by path */
 /* count 0: no filter, and the verifier removes its code */
-CONFIG struct call_filter filter = {};
-CONFIG __u32 test_count = 0;
+CHOICE struct call_filter filter = {};
+CHOICE __u32 test_count = 0;
 CONFIG __u32 page_bytes = 0;
 /* the filter's tests, by number, then the selected paths */
 CONFIG struct wire_name_test tests[WIRE_TESTS_MAX] = {};
@@ -249,7 +251,8 @@ verified_alone int missing_count(__u32 kind)
 	return 0;
 }
 
-static noinline __attribute__((unused)) struct scratch *scratch_get(void)
+/* Marks a free buffer of this CPU as busy and returns its index; -1: there is none. */
+verified_alone int scratch_take(void)
 {
 	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
 
@@ -258,9 +261,17 @@ static noinline __attribute__((unused)) struct scratch *scratch_get(void)
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
 
 		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
-			return s;
+			return at;
 	}
-	return NULL;
+	return -1;
+}
+
+/* Looked up again, as a function that is verified alone cannot return a pointer. */
+static __always_inline struct scratch *scratch_get(void)
+{
+	__u32 at = scratch_take();
+
+	return bpf_map_lookup_elem(&scratches, &at);
 }
 
 static __always_inline void scratch_put(struct scratch *s)

@@ -22,11 +22,11 @@
 static int put_flow_lane(const struct flow_state *s, const struct flow_node *n, struct buf *to)
 {
 	_cleanup_buf_ struct buf place = {0}, who = {0};
-	int r = flow_place_name(s, n->place, &place);
+	int r = flow_place_name(s, flow_node_place(&s->graph, n), &place);
 
 	if (r < 0)
 		return r;
-	r = names_thread(s->dims, n->thread_id, &who);
+	r = names_thread(s->dims, flow_node_thread(&s->graph, n), &who);
 	if (r < 0)
 		return r;
 	format_safe(to, place.data, place.len);
@@ -53,7 +53,7 @@ static int dot_node(const struct flow_state *s, uint32_t node)
 	if (r < 0)
 		return r;
 	printf("  n%u [label=\"%s\\n%s\", group=t%u];\n", node, buf_str(&lane),
-	       op_name(n->op, room), n->task);
+	       op_name(n->op, room), flow_node_task(&s->graph, n));
 	return r;
 }
 
@@ -73,7 +73,7 @@ static int flow_dot(const struct flow_state *s)
 	for (size_t i = 0; i < edges; i++)
 		has[g->edges[i].from] = has[g->edges[i].to] = true;
 	for (uint32_t i = 0; i < g->node_count && r >= 0; i++) {
-		uint32_t *before = &last[g->nodes[i].task];
+		uint32_t *before = &last[flow_node_task(g, &g->nodes[i])];
 
 		if (!has[i])
 			continue;
@@ -133,7 +133,8 @@ static int shiviz_choose(struct shiviz *z, size_t *ret_events, uint64_t *ret_lef
 	for (size_t i = 0; i < g->edge_count; i++)
 		sends[g->edges[i].from] = true;
 	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
-		uint32_t node = g->order[i], *lane = &z->lane_of[g->nodes[node].task];
+		uint32_t node = g->order[i],
+			 *lane = &z->lane_of[flow_node_task(g, &g->nodes[node])];
 
 		if (!shiviz_shows(g, sends, node))
 			continue;
@@ -155,7 +156,8 @@ static void shiviz_event(struct shiviz *z, uint32_t node, uint32_t *last)
 {
 	const struct flow_graph *g = &z->s->graph;
 	const struct flow_node *n = &g->nodes[node];
-	uint32_t lane = z->lane_of[n->task], *v = &z->vectors[z->event_of[node] * z->lanes];
+	uint32_t lane = z->lane_of[flow_node_task(g, n)],
+		 *v = &z->vectors[z->event_of[node] * z->lanes];
 	char room[32];
 	bool first = true;
 
@@ -179,7 +181,9 @@ static void shiviz_event(struct shiviz *z, uint32_t node, uint32_t *last)
 		first = false;
 	}
 	printf("}\n%s at %s\n", op_name(n->op, room),
-	       format_when(flow_clock_corrected(z->s->clocks, n->place, n->start), FORMAT_UTC).s);
+	       format_when(flow_clock_corrected(z->s->clocks, flow_node_place(g, n), n->start),
+			   FORMAT_UTC)
+		       .s);
 }
 
 static int flow_shiviz(const struct flow_state *s)

@@ -320,7 +320,8 @@ static int profiling_read(struct profiling *p, struct store *s, struct error *er
 	const struct span_pass pass = {.from = p->opt->from,
 				       .to = p->opt->to,
 				       .of = SPAN_NONE,
-				       .columns = 1ull << OP_STACK_ID | 1ull << OP_FILE_ID | 1ull << OP_STATUS,
+				       .columns = 1ull << OP_STACK_ID | 1ull << OP_FILE_ID |
+						  1ull << OP_STATUS,
 				       .row = profile_row,
 				       .arg = p};
 	int r = spans_out_new(&p->ids, s, &brief, err);

@@ -162,10 +162,14 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 		v->object = w->futex;
 		return 0;
 	case ACT_SLEEP:
+		if (has_file)
+			return stall_work_on(s, t, w->file, w->sample.file_id, v);
+		v->work = t->request != FEATURE_NONE;
+		return 0;
 	case ACT_CHILD:
 	case ACT_WAIT:
 		v->work = t->request != FEATURE_NONE;
-		return has_file ? stall_work_on(s, t, w->file, w->sample.file_id, v) : 0;
+		return 0;
 	default:
 		return 0;
 	}

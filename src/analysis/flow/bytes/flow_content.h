@@ -118,10 +118,10 @@ struct flow_link {
 /* Bytes that entered a process through one call. */
 struct flow_segment {
 	uint8_t *bytes;
+	int64_t pos;
 	uint32_t size, node, spot;
 	uint32_t before, behind; /* contiguous segments of the same spot; FLOW_NONE */
-	int64_t pos;
-	bool copied; /* some of its bytes also entered elsewhere */
+	bool copied;		 /* some of its bytes also entered elsewhere */
 };
 
 struct flow_links {
@@ -149,4 +149,6 @@ int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int6
 /* True if most bytes of a segment's range also entered the process elsewhere, at any distance. */
 bool flow_links_copied(const struct flow_links *l, int64_t process_id, uint32_t segment,
 		       uint32_t from, uint32_t to);
+/* Call when all calls have been added: frees what only flow_links_in() and flow_links_out() read. */
+void flow_links_end(struct flow_links *l);
 void flow_links_free(struct flow_links *l);

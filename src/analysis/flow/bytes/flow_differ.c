@@ -139,35 +139,6 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
 
-/* A position in the file where bytes continue those received, but differ from what was received next. NULL: none. */
-static const struct flow_link *difference_in(const struct flow_verdicts *v, uint32_t object,
-					     const int64_t range[2])
-{
-	const struct flow_links *l = &v->s->links;
-
-	for (size_t i = 0; i < l->difference_count; i++) {
-		const struct flow_link *d = &l->differences[i];
-
-		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
-		    d->out_pos + d->bytes > range[0])
-			return d;
-	}
-	return NULL;
-}
-
-/* True if the writer of the file stores what it receives, in this file or in others; otherwise it is the source of the bytes. */
-static bool stores_received(const struct flow_verdicts *v, uint32_t object)
-{
-	int64_t process_id = flow_replica_file(v, object)->process_id;
-
-	for (size_t i = flow_range_at(&v->stored, process_id, 0, INT64_MIN);
-	     i < v->stored.count && v->stored.all[i].process_id == process_id; i++) {
-		if (!flow_spot_local(v, v->stored.all[i].in_spot))
-			return true;
-	}
-	return false;
-}
-
 /* If all but one were stored as received, the remaining one was altered. 1: that is the verdict. */
 static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
 				size_t n, const int64_t range[2])
@@ -193,7 +164,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd && stores_received(v, odd->object)
+	p = odd && flow_stores_received(v, odd->object)
 		    ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
 				    (uint64_t)range[0] / CONTENT_PIECE)
 		    : NULL;
@@ -202,7 +173,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	row.object = ref.object = odd->object;
 	row.second = p->node;
 	row.second_spot = odd->object | FLOW_SPOT_FILE;
-	d = difference_in(v, odd->object, range);
+	d = flow_difference_in(v, odd->object, range);
 	if (d) {
 		row.first = d->in;
 		row.first_spot = d->in_spot;
@@ -319,6 +290,7 @@ struct lineage {
 	size_t count;
 	size_t parent; /* index in the group of the replica that the nearest of them wrote; its size: none */
 	size_t last; /* index of that process; 0: none */
+	bool unsure; /* that replica itself may have been stored wrong */
 };
 
 static int64_t end_process(const struct flow_verdicts *v, const struct flow_channel *c,
@@ -403,7 +375,8 @@ static int lineage_text(const struct flow_verdicts *v, const struct lineage *l, 
 			break;
 		buf_printf(to, " or ");
 	}
-	return buf_printf(to, ", between these two calls");
+	return buf_printf(to, l->unsure ? ", in or between these two calls"
+					: ", between these two calls");
 }
 
 /*
@@ -492,7 +465,7 @@ static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *od
 			  const struct flow_replica *right, const int64_t range[2],
 			  const struct lineage *l, bool writer)
 {
-	struct flow_reference ref = {right->object, false};
+	struct flow_reference ref = {right->object, .unsure = l && l->unsure};
 	struct flow_verdict row = {.what = "replicas-differ",
 				   .object = odd->object,
 				   .from = range[0],
@@ -525,6 +498,59 @@ static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *od
 }
 
 /*
+ * True if the file is right, which another is a copy of and differs from: it was stored as received, or its writer received nothing,
+ * or most of the files are equal to it, or the one that it is a copy of.
+ */
+static bool is_known_right(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			   size_t n, const struct lineage *all, size_t i, const int64_t range[2])
+{
+	size_t most = flow_replicas_majority(v, g, n, range[0], range[1]), above = all[i].parent;
+
+	return all[i].count == 1 || is_as_received(v, g[i]->object, range) ||
+	       (most < n && !flow_replicas_differ_within(v, g[most]->object, g[i]->object, range[0],
+							 range[1])) ||
+	       (above < n && !flow_replicas_differ_within(v, g[above]->object, g[i]->object,
+							  range[0], range[1]));
+}
+
+/*
+ * The first of the files was stored other than received, and the one that differs from it is as received: the first is wrong. Its
+ * writer may be meant to transform what it reads from a pipe, so that it is not named. 1: that is the verdict.
+ */
+static int verdict_first_wrong(struct flow_verdicts *v, const struct flow_replica *odd,
+			       const struct flow_replica *right, const int64_t range[2])
+{
+	const struct flow_link *d = flow_difference_in(v, odd->object, range);
+	struct flow_reference ref = {right->object, false};
+	struct flow_verdict row = {.what = "replicas-differ",
+				   .object = odd->object,
+				   .from = range[0],
+				   .to = range[1],
+				   .bytes = range[1] - range[0],
+				   .second_spot = odd->object | FLOW_SPOT_FILE,
+				   .second_side = FLOW_SEND,
+				   .unsure = true};
+	int r;
+
+	if (!d || !flow_difference_undone(v, d, right->object, range))
+		return 0;
+	row.first = d->in;
+	row.first_spot = d->in_spot;
+	row.first_side = FLOW_RECEIVE;
+	row.second = d->out;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "stored other", d->out, row.second_spot, FLOW_SEND,
+					  NULL);
+	if (r >= 0)
+		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
+}
+
+/*
  * A file differs from the one that it is a copy of. Who altered the bytes is known only if others that got them from the
  * same process have them as they were before: the rest may have been altered by any process on the way.
  */
@@ -533,6 +559,7 @@ static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *c
 {
 	size_t parent = all[file].parent, above = all[parent].parent, with = 0, against = 0;
 	bool first = true, passed = false;
+	struct lineage l;
 	int64_t range[2];
 	uint32_t node;
 	int r;
@@ -565,9 +592,13 @@ static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *c
 	r = verdict_misplaced(v, g, n, file, range);
 	if (!r)
 		r = verdict_not_received(v, g, n, range);
+	l = all[file];
+	l.unsure = !is_known_right(v, g, n, all, parent, range);
+	if (!r && l.unsure)
+		r = verdict_first_wrong(v, g[parent], g[file], range);
 	if (r)
 		return MIN(r, 0);
-	return verdict_copied(v, g[file], g[parent], range, &all[file],
+	return verdict_copied(v, g[file], g[parent], range, &l,
 			      !is_as_received(v, g[file]->object, range));
 }
 
@@ -678,7 +709,9 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 
 		if (last != FLOW_NONE &&
-		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
+		    names_process_of(v->s->dims,
+				     flow_node_thread(&v->s->graph, &v->s->graph.nodes[last])) ==
+			    process_id)
 			return g[i]->object;
 	}
 	return FLOW_NONE;

@@ -96,7 +96,7 @@ struct from_walk {
 	size_t count;
 };
 
-static bool moves_bytes(const struct flow_edge *e)
+static bool moves_bytes(const struct flow_arc *e)
 {
 	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM;
 }
@@ -140,12 +140,13 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	const struct flow_state *s = w->v->s;
 	const struct flow_node *n = &s->graph.nodes[node];
 	_cleanup_buf_ struct buf host = {0}, who = {0};
-	int64_t at = flow_clock_corrected(s->clocks, n->place, n->start);
+	int64_t at = flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n), n->start);
 	char room[32];
-	int r = flow_place_name(s, n->place, &host);
+	int r = flow_place_name(s, flow_node_place(&s->graph, n), &host);
 
 	if (r >= 0)
-		r = names_process(s->dims, names_process_of(s->dims, n->thread_id), &who);
+		r = names_process(s->dims,
+				  names_process_of(s->dims, flow_node_thread(&s->graph, n)), &who);
 	if (!depth)
 		w->origin = at;
 	w->count++;
@@ -159,7 +160,7 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	answer_list_int(w->rows, pos);
 	answer_list_int(w->rows, bytes);
 	answer_list_str(w->rows, via);
-	answer_list_int(w->rows, n->row_id);
+	answer_list_int(w->rows, flow_node_row(&s->graph, n));
 	return r;
 }
 
@@ -206,8 +207,8 @@ static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t sp
 	int r = 0;
 
 	for (uint32_t i = w->edges.first[node]; i != FLOW_NONE && r >= 0; i = w->edges.next[i]) {
-		const struct flow_edge *e = &s->graph.edges[i];
-		struct from_place p = {e->to, e->file_id, e->pos, e->bytes,
+		const struct flow_arc *e = &s->graph.edges[i];
+		struct from_place p = {e->to, flow_edge_file(&s->graph, e), e->pos, e->bytes,
 				       e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
 									 : "contested"};
 
@@ -259,7 +260,8 @@ static int from_put_aside(struct from_walk *w, int depth, const struct flow_rang
 			  const struct from_place *p)
 {
 	const struct flow_state *s = w->v->s;
-	int64_t process = names_process_of(s->dims, s->graph.nodes[p->node].thread_id);
+	int64_t process =
+		names_process_of(s->dims, flow_node_thread(&s->graph, &s->graph.nodes[p->node]));
 	uint32_t spot = spot_of(s, p->file_id);
 	size_t i = flow_range_at(l, process, spot, p->pos);
 	int r = 0;

@@ -29,17 +29,22 @@
 /* bytes on either side of a difference within which its true source is searched for */
 #define AROUND 128u
 
+void flow_links_end(struct flow_links *l)
+{
+	map_free(&l->calls);
+	map_free(&l->last);
+	map_free(&l->given);
+}
+
 void flow_links_free(struct flow_links *l)
 {
+	flow_links_end(l);
 	for (size_t i = 0; i < l->segment_count; i++)
 		free(l->segments[i].bytes);
 	free(l->segments);
 	free(l->links);
 	free(l->differences);
 	map_free(&l->blocks);
-	map_free(&l->calls);
-	map_free(&l->last);
-	map_free(&l->given);
 	*l = (struct flow_links){0};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flow_places.c: finds the file in which bytes of a stream are stored, by processes that received or sent them. */
-#include "analysis/flow/bytes/flow_verdicts.h"
+#include "analysis/flow/bytes/flow_replicas.h"
+#include "schema/content_hash.h"
 
 #define PLACES_MAX 8 /* length of a chain of processes that forward bytes */
 
@@ -204,4 +205,66 @@ int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t po
 	if (e && !e->known)
 		e = &v->s->channels[spot].ends[FLOW_RECEIVE];
 	return e && e->known ? pos - e->origin : pos;
+}
+
+const struct flow_link *flow_difference_in(const struct flow_verdicts *v, uint32_t object,
+					   const int64_t range[2])
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->difference_count; i++) {
+		const struct flow_link *d = &l->differences[i];
+
+		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
+		    d->out_pos + d->bytes > range[0])
+			return d;
+	}
+	return NULL;
+}
+
+/* The byte that a file has at a position, as written. -1: unknown. */
+static int file_byte(const struct flow_verdicts *v, uint32_t object, int64_t pos)
+{
+	const struct flow_piece *p =
+		flow_piece_at(&v->s->pieces, &flow_replica_file(v, object)->pieces,
+			      (uint64_t)pos / CONTENT_PIECE);
+	int64_t at = pos % CONTENT_PIECE;
+
+	return p && p->payload && !p->doubtful && at >= p->low && at < p->high ? p->payload[at]
+									       : -1;
+}
+
+bool flow_difference_undone(const struct flow_verdicts *v, const struct flow_link *d,
+			    uint32_t object, const int64_t range[2])
+{
+	const struct flow_segment *all = v->s->links.segments;
+	uint32_t segment = d->segment;
+	int64_t at = d->in_pos + range[0] - d->out_pos - all[segment].pos;
+
+	while (at < 0 && all[segment].before != FLOW_NONE) {
+		segment = all[segment].before;
+		at += all[segment].size;
+	}
+	for (int64_t pos = range[0]; pos < range[1]; pos++, at++) {
+		while (segment != FLOW_NONE && at >= all[segment].size) {
+			at -= all[segment].size;
+			segment = all[segment].behind;
+		}
+		if (segment == FLOW_NONE || at < 0 || !all[segment].bytes ||
+		    file_byte(v, object, pos) != all[segment].bytes[at])
+			return false;
+	}
+	return !d->weak;
+}
+
+bool flow_stores_received(const struct flow_verdicts *v, uint32_t object)
+{
+	int64_t process_id = flow_replica_file(v, object)->process_id;
+
+	for (size_t i = flow_range_at(&v->stored, process_id, 0, INT64_MIN);
+	     i < v->stored.count && v->stored.all[i].process_id == process_id; i++) {
+		if (!flow_spot_local(v, v->stored.all[i].in_spot))
+			return true;
+	}
+	return false;
 }

@@ -334,9 +334,15 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 
 		buf_printf(out, "%s", i ? ", " : "");
 		flow_replica_put_folder(v, g[i]->folder, out);
-		buf_printf(out, "%s",
-			   (known && ref->wrong ? !differs : differs) ? " differs" : " right");
+		if (ref->unsure)
+			buf_printf(out, "%s", differs ? " other" : " as stored first");
+		else
+			buf_printf(out, "%s",
+				   (known && ref->wrong ? !differs : differs) ? " differs"
+									      : " right");
 	}
+	if (ref->unsure)
+		buf_printf(out, ": it is not known which is right");
 	return buf_status(out);
 }
 

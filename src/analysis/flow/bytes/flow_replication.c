@@ -52,7 +52,8 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 
 static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
 {
-	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
+	return names_process_of(v->s->dims,
+				flow_node_thread(&v->s->graph, &v->s->graph.nodes[node]));
 }
 
 /* Sorts by sender and receiver: each member after the one from which it got the bytes, as far as known; otherwise by time. */
@@ -93,7 +94,7 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 		const struct flow_node *s = &v->s->graph.nodes[m[0].source];
 
 		r = store_recording_count(v->s->run->store) > 1
-			    ? flow_place_name(v->s, s->place, to)
+			    ? flow_place_name(v->s, flow_node_place(&v->s->graph, s), to)
 			    : names_process(v->s->dims, replica_process(v, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
@@ -129,15 +130,19 @@ static int replication_add(const struct flow_verdicts *v, struct chain *chains, 
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 		const struct flow_node *w = &v->s->graph.nodes[last];
 
-		m[i] = (struct member){
-			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
-			source_of(v, g[i]->object), replica_process(v, last)};
+		m[i] = (struct member){g[i],
+				       flow_clock_corrected(v->s->clocks,
+							    flow_node_place(&v->s->graph, w),
+							    flow_node_end(w)),
+				       source_of(v, g[i]->object), replica_process(v, last)};
 	}
 	chain_order(v, m, n);
 	origin = m[0].source == FLOW_NONE
 			 ? first_of(m, n)
-			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
-						v->s->graph.nodes[m[0].source].start);
+			 : flow_clock_corrected(
+				   v->s->clocks,
+				   flow_node_place(&v->s->graph, &v->s->graph.nodes[m[0].source]),
+				   v->s->graph.nodes[m[0].source].start);
 	r = chain_text(v, m, n, &text);
 	if (r < 0)
 		return r;

@@ -34,11 +34,13 @@ static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct 
 	int r = 0;
 
 	if (store_recording_count(v->s->run->store) > 1)
-		r = flow_place_name(v->s, n->place, to);
+		r = flow_place_name(v->s, flow_node_place(&v->s->graph, n), to);
 	if (r >= 0 && to->len)
 		r = buf_printf(to, " ");
 	return r < 0 ? r
-		     : names_process(v->s->dims, names_process_of(v->s->dims, n->thread_id), to);
+		     : names_process(
+			       v->s->dims,
+			       names_process_of(v->s->dims, flow_node_thread(&v->s->graph, n)), to);
 }
 
 static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
@@ -76,7 +78,7 @@ int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
 {
 	const struct flow_node *n = node_of(v, node);
 
-	return flow_clock_corrected(v->s->clocks, n->place, n->start);
+	return flow_clock_corrected(v->s->clocks, flow_node_place(&v->s->graph, n), n->start);
 }
 
 /* ---- rows ---- */
@@ -115,7 +117,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
 	answer_list_some(t, buf_bytes(&call));
 	answer_list_int(t, flow_verdict_time(v, node));
-	answer_list_int(t, node_of(v, node)->row_id);
+	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, node)));
 }
 
 /* Note about missing calls that could affect the verdict. */
@@ -147,11 +149,13 @@ static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, uns
 {
 	_cleanup_buf_ struct buf call = {0};
 	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
+	int64_t row_id;
 
 	if (r < 0 || node == FLOW_NONE)
 		return r;
 	row_set_bytes(row, name, call.data, call.len);
-	row_set_if(row, node_of(v, node)->row_id >= 0, op, node_of(v, node)->row_id);
+	row_id = flow_node_row(&v->s->graph, node_of(v, node));
+	row_set_if(row, row_id >= 0, op, row_id);
 	return row->r;
 }
 
@@ -160,7 +164,7 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 			const struct flow_node *by)
 {
 	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
-	int64_t process = names_process_of(v->s->dims, by->thread_id),
+	int64_t process = names_process_of(v->s->dims, flow_node_thread(&v->s->graph, by)),
 		dur = flow_node_end(by) - first->start;
 	const char *note = verdict_note(v, w);
 	struct batch_row row;
@@ -173,7 +177,7 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
 	row_set_str(&row, VERDICT_VERDICT, w->what);
 	row_set_if(&row, process >= 0 && !w->unsure, VERDICT_PROCESS_ID, process);
-	row_set_if(&row, !w->unsure, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, !w->unsure, VERDICT_THREAD_ID, flow_node_thread(&v->s->graph, by));
 	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
 		   flow_object_file(v->s, w->object));
 	row_set(&row, VERDICT_POS, w->from);
@@ -199,15 +203,16 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 		w->by ?: node_of(v, w->second == FLOW_NONE ? w->first : w->second);
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf host = {0};
-	int64_t process = names_process_of(v->s->dims, by->thread_id);
+	int64_t process = names_process_of(v->s->dims, flow_node_thread(&v->s->graph, by));
 	struct bytes name = w->unsure ? (struct bytes){0} : names_program(v->s->dims, process);
-	int r = w->unsure ? 0 : flow_place_name(v->s, by->place, &host);
+	int r = w->unsure ? 0 : flow_place_name(v->s, flow_node_place(&v->s->graph, by), &host);
 
 	v->count++;
 	answer_list_int(t, v->count);
 	answer_list_str(t, w->what);
 	answer_list_some(t, w->object == FLOW_NONE ? (struct bytes){0}
-			    : !w->by && v->s->objects[w->object].place == by->place
+			    : !w->by && v->s->objects[w->object].place ==
+						    flow_node_place(&v->s->graph, by)
 				    ? flow_object_name(v->s, w->object)
 				    : names_base(flow_object_name(v->s, w->object)));
 	answer_list_int(t, w->from);
@@ -215,7 +220,7 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, w->bytes);
 	answer_list_some(t, buf_bytes(&host));
 	answer_list_some(t, name);
-	answer_list_if(t, !w->unsure, names_pid(v->s->dims, by->thread_id));
+	answer_list_if(t, !w->unsure, names_pid(v->s->dims, flow_node_thread(&v->s->graph, by)));
 	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
 	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
 	answer_list_str(t, w->second_observation);
@@ -321,6 +326,38 @@ static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
 }
 
+/*
+ * What the kernel copied (sendfile) from a file that the process had stored from a stream was forwarded from that stream.
+ */
+static void range_through_file(const struct flow_verdicts *v, struct flow_range *k)
+{
+	const struct flow_links *l = &v->s->links;
+	const struct flow_file *f;
+	const struct flow_link *x;
+	int64_t apart;
+	size_t i;
+
+	if (k->in != k->out || !(k->in_spot & FLOW_SPOT_FILE))
+		return;
+	f = &v->s->files[v->s->objects[k->in_spot & ~FLOW_SPOT_FILE].file];
+	i = flow_out_at(v, k->in_spot, k->from + 1);
+	x = i ? &l->links[v->by_out[i - 1]] : NULL;
+	if (f->mixed || f->rewritten || !x || x->out_spot != k->in_spot ||
+	    x->process_id != k->process_id || (x->in_spot & FLOW_SPOT_FILE) ||
+	    flow_out_end(v, i - 1) < k->to)
+		return;
+	apart = x->in_pos - x->out_pos;
+	k->in = x->in;
+	k->in_spot = x->in_spot;
+	k->doubtful = false;
+	for (i--; i < l->link_count && l->links[v->by_out[i]].out_spot == x->out_spot &&
+		  l->links[v->by_out[i]].out_pos < k->to;
+	     i++)
+		k->doubtful |= l->segments[l->links[v->by_out[i]].segment].copied;
+	k->from += apart;
+	k->to += apart;
+}
+
 /* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
 static int ranges_make(struct flow_verdicts *v)
 {
@@ -352,6 +389,8 @@ static int ranges_make(struct flow_verdicts *v)
 	for (size_t i = 0; i < l->link_count; i++)
 		v->by_out[i] = (uint32_t)i;
 	array_sort_by(v->by_out, l->link_count, compare_out, l->links);
+	for (size_t i = 0; i < v->sent.count; i++)
+		range_through_file(v, &v->sent.all[i]);
 	array_sort(v->stored.all, v->stored.count, compare_ranges);
 	array_sort(v->sent.all, v->sent.count, compare_ranges);
 	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {

@@ -103,6 +103,14 @@ bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t ra
 /* The same for another process and bytes that entered with a link: one that sent them to the stream, or got them through it. */
 bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, int64_t process_id,
 		    int64_t range[2], struct flow_place *ret);
+/* True if the writer of the file stores what it receives, in this file or in others; otherwise it is the source of the bytes. */
+bool flow_stores_received(const struct flow_verdicts *v, uint32_t object);
+/* A position in the file where bytes continue those received, but differ from what was received next. NULL: none. */
+const struct flow_link *flow_difference_in(const struct flow_verdicts *v, uint32_t object,
+					   const int64_t range[2]);
+/* True if another file has in this range exactly the bytes that were received there. */
+bool flow_difference_undone(const struct flow_verdicts *v, const struct flow_link *d,
+			    uint32_t object, const int64_t range[2]);
 /* A position relative to the first byte of a stream; unchanged for a file. */
 int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
 
@@ -128,6 +136,7 @@ void flow_replicas_free(struct flow_verdicts *v);
 struct flow_reference {
 	uint32_t object;
 	bool wrong;
+	bool unsure; /* it is not known whether they are, but it was stored first */
 };
 /* What other replicas of the file have in this range, as text valid until the next call; NULL: there are none. */
 const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,

@@ -30,14 +30,15 @@ static bool edge_widened(struct flow_graph *g, const struct flow_edge *x)
 	uint32_t e = g->nodes[x->to].in;
 
 	for (int i = 0; i < SAME_MAX && e != FLOW_NONE; i++, e = g->edges[e].next_in) {
-		struct flow_edge *y = &g->edges[e];
-		int64_t end = MAX(y->pos + y->bytes, x->pos + x->bytes);
+		struct flow_arc *y = &g->edges[e];
+		int64_t pos = y->pos, end = MAX(pos + y->bytes, x->pos + x->bytes);
 
 		if (y->from != x->from)
 			continue;
 		if (y->certainty == CERTAINTY_CONTESTED) {
-			y->pos = MIN(y->pos, x->pos);
-			y->bytes = edge_bytes(end - y->pos);
+			pos = MIN(pos, x->pos);
+			y->pos = flow_edge_pos(pos);
+			y->bytes = edge_bytes(end - pos);
 		}
 		return true;
 	}
@@ -131,7 +132,7 @@ struct channel_ghosts {
 };
 
 static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
-		      const struct flow_edge *e, int64_t apart)
+		      const struct flow_arc *e, int64_t apart)
 {
 	const struct flow_node *n = &g->nodes[node];
 	int64_t pos = e->pos + apart, end = pos + e->bytes;
@@ -152,7 +153,7 @@ static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint3
 							  .end = flow_node_end(n),
 							  .low = pos,
 							  .high = end,
-							  .file_id = e->file_id};
+							  .file_id = flow_edge_file(g, e)};
 }
 
 static int channel_past_compare(const void *a, const void *b)
@@ -220,7 +221,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		x->low = MIN(x->low, y->pos);
 	}
 	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0; steps++) {
-		const struct flow_edge *edge = &g->edges[e];
+		const struct flow_arc *edge = &g->edges[e];
 		uint32_t mine = side == FLOW_SEND ? edge->from : edge->to,
 			 theirs = side == FLOW_SEND ? edge->to : edge->from, next = edge->chain;
 		bool before = flow_node_end(&g->nodes[mine]) <= x->start;
@@ -228,7 +229,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 					.to = side == FLOW_SEND ? theirs : x->node,
 					.pos = edge->pos,
 					.bytes = edge->bytes,
-					.file_id = edge->file_id,
+					.file_id = flow_edge_file(g, edge),
 					.certainty = CERTAINTY_CONTESTED};
 
 		misses = before ? misses + 1 : 0;
@@ -236,7 +237,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 			flow_graph_contest(g, e);
 			ghost_add(ghosts, g, mine, edge, apart);
 			ghosts->past[ghosts->past_count++] = (struct channel_past){
-				mine, theirs, edge->pos, edge->pos + edge->bytes, edge->file_id};
+				mine, theirs, edge->pos, edge->pos + edge->bytes, add.file_id};
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos + apart);
 			if (theirs != other)
@@ -283,7 +284,7 @@ static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum 
 		end->first = end->count = 0;
 }
 
-static void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
+void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
 {
 	for (int side = 0; side < 2; side++) {
 		struct flow_end *end = &c->ends[side];

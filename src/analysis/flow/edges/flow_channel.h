@@ -81,4 +81,5 @@ int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum fl
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			int64_t start);
 /* Drops the waiting calls. */
+void flow_channel_clear(struct flow_channels *all, struct flow_channel *c);
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c);

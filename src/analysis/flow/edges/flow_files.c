@@ -28,17 +28,22 @@ static bool is_contested(const struct flow_call *c)
 	return (c->status & STATUS_CONTESTED) != 0;
 }
 
+static uint32_t node_task(const struct flow_state *s, uint32_t node)
+{
+	return flow_node_task(&s->graph, &s->graph.nodes[node]);
+}
+
 /* ---- reads ---- */
 
 static void files_taken(struct flow_state *s, const struct flow_call *c, struct flow_taken *list,
 			size_t *count, const struct flow_extent *e, bool contested)
 {
-	const struct flow_node *n = &s->graph.nodes[e->writer];
+	uint32_t task = node_task(s, e->writer);
 	size_t i = 0;
 
-	if (n->task == c->number)
+	if (task == c->number)
 		return;
-	while (i < *count && s->graph.nodes[list[i].writer].task != n->task)
+	while (i < *count && node_task(s, list[i].writer) != task)
 		i++;
 	if (i == WRITERS_MAX) {
 		s->graph.left_out++;
@@ -59,7 +64,7 @@ static int files_follow(struct flow_state *s, struct flow_call *c, const struct 
 {
 	int64_t n = flow_call_node(s, c);
 
-	if (n < 0 || n == FLOW_NONE || s->graph.nodes[e->writer].task == c->number)
+	if (n < 0 || n == FLOW_NONE || node_task(s, e->writer) == c->number)
 		return n < 0 ? (int)n : 0;
 	if (s->taking_count == FLOW_TAKINGS_MAX) {
 		s->from_left_out++;
@@ -123,7 +128,7 @@ static void files_remember(struct flow_state *s, struct flow_file *f, uint32_t n
 
 	for (size_t i = 0; i < ARRAY_SIZE(f->writers); i++) {
 		if (f->writers[i] == FLOW_NONE ||
-		    s->graph.nodes[f->writers[i]].task == s->graph.nodes[node].task) {
+		    node_task(s, f->writers[i]) == node_task(s, node)) {
 			f->writers[i] = node;
 			return;
 		}
@@ -144,7 +149,7 @@ static bool files_overlap(const struct flow_state *s, struct flow_file *f,
 		const struct flow_node *n = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 
 		f->rewritten = true;
-		if (n->task != c->number && flow_node_end(n) > c->start)
+		if (flow_node_task(&s->graph, n) != c->number && flow_node_end(n) > c->start)
 			return true;
 	}
 	return false;
@@ -254,7 +259,7 @@ static int files_opened(struct flow_state *s, struct flow_call *c)
 		if (n < 0)
 			return (int)n;
 	}
-	if (f->published == FLOW_NONE || s->graph.nodes[f->published].task == c->number)
+	if (f->published == FLOW_NONE || node_task(s, f->published) == c->number)
 		return 0;
 	n = flow_call_node(s, c);
 	if (n < 0)
@@ -286,7 +291,7 @@ static int files_synced(struct flow_state *s, struct flow_call *c)
 		if (f->writers[i] == FLOW_NONE)
 			continue;
 		w = &s->graph.nodes[f->writers[i]];
-		n = w->task == c->number ? FLOW_NONE : flow_call_node(s, c);
+		n = flow_node_task(&s->graph, w) == c->number ? FLOW_NONE : flow_call_node(s, c);
 		r = n < 0 ? (int)n
 			  : flow_edge(s, &(struct flow_edge){.from = f->writers[i],
 							     .to = (uint32_t)n,

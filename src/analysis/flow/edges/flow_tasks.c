@@ -354,7 +354,6 @@ void flow_tasks_last(struct flow_state *s, const struct flow_call *c)
 	t->last.thread_id = c->thread_id;
 	t->last.node = c->node;
 	t->last.op = c->op;
-	t->last.place = c->place;
 }
 
 /* ---- the end ---- */
@@ -421,13 +420,12 @@ int64_t flow_task_last(struct flow_state *s, struct flow_task *t)
 
 	if (n != FLOW_NONE || t->last.row_id < 0)
 		return n;
-	n = flow_graph_node(&s->graph, &(struct flow_node){.row_id = t->last.row_id,
-							   .start = t->last.start,
-							   .dur = t->last.end - t->last.start,
-							   .thread_id = t->last.thread_id,
-							   .task = t->number,
-							   .op = t->last.op,
-							   .place = t->last.place});
+	n = flow_graph_node(&s->graph, &(struct flow_operation){.row_id = t->last.row_id,
+								.start = t->last.start,
+								.dur = t->last.end - t->last.start,
+								.thread_id = t->last.thread_id,
+								.task = t->number,
+								.op = t->last.op});
 	if (n >= 0)
 		t->last.node = (uint32_t)n;
 	return n;

@@ -313,7 +313,21 @@ static long tree_step(__u32 i, struct several_ctx *ctx)
 	return 0;
 }
 
-/* The results of epoll_wait(), at data[CHUNK_AT]. 0: unreadable. */
+/* One of the results of epoll_wait(), at data[CHUNK_AT]. */
+verified_alone int epoll_result(struct scratch *s, __u32 k)
+{
+	struct user_epoll *e;
+
+	if (!s)
+		return 0;
+	k &= WIRE_READY_MAX - 1;
+	e = (struct user_epoll *)(s->data + CHUNK_AT) + k;
+	s->found[k] = e->data[0] | (__u64)e->data[1] << 32;
+	ready_add(s, -1, 0, e->events);
+	return 0;
+}
+
+/* All of them. 0: unreadable. */
 verified_alone int epoll_results(struct scratch *s, __u64 at, __u32 ready)
 {
 	__u64 n = ready < WIRE_READY_MAX ? ready : WIRE_READY_MAX;
@@ -324,12 +338,9 @@ verified_alone int epoll_results(struct scratch *s, __u64 at, __u32 ready)
 	    bpf_probe_read_user(s->data + CHUNK_AT, len, (void *)at))
 		return 0;
 	for (__u32 k = 0; k < WIRE_READY_MAX; k++) {
-		struct user_epoll *e = (struct user_epoll *)(s->data + CHUNK_AT) + k;
-
 		if (k >= n)
 			break;
-		s->found[k] = e->data[0] | (__u64)e->data[1] << 32;
-		ready_add(s, -1, 0, e->events);
+		epoll_result(s, k);
 	}
 	return 1;
 }

@@ -29,8 +29,8 @@
 #define USER_END	 (1ull << 56)
 #define HASH_FACTOR	 0x9e3779b97f4a7c15ull
 
-const volatile struct wire_stacks stacks; /* set before loading */
-__u64 stacks_unsent;			  /* calls whose stack found no room */
+OPTION struct wire_stacks stacks = {};
+__u64 stacks_unsent; /* calls whose stack found no room */
 
 /* Stacks already sent. */
 struct {

@@ -81,7 +81,7 @@ verified_alone int unix_names(struct scratch *s, __u64 sk)
 }
 
 /* Set before loading: the net object needs to know sockets. */
-const volatile bool net_wanted;
+OPTION bool net_wanted = 0;
 
 /* Copied when a socket is added, as it does not fit on the stack. */
 static const volatile struct net_sock net_nothing;

@@ -24,6 +24,8 @@
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
 #include "calls.skel.h"
+#include "calls_plain.skel.h"
+#include "calls_plain_probing.skel.h"
 #include "calls_probing.skel.h"
 
 #define RING_BYTES \
@@ -419,16 +421,27 @@ static void load_obi(struct loaded *l)
 					      "its map " WIRE_OBI_MAP, r};
 }
 
-struct calls_bpf *load_open_calls(const struct kernel_btf *k)
+/* All variants have the same maps, programs and sections: the skeleton of one fits the others. */
+_Static_assert(sizeof(struct calls_bpf__rodata_calls_shared) ==
+			       sizeof(struct calls_plain_bpf__rodata_calls_shared) &&
+		       offsetof(struct calls_bpf__rodata_calls_shared, tests) ==
+			       offsetof(struct calls_plain_bpf__rodata_calls_shared, tests) &&
+		       sizeof(struct calls_bpf__rodata) == sizeof(struct calls_plain_bpf__rodata),
+	       "the same sections");
+
+struct calls_bpf *load_open_calls(const struct kernel_btf *k, bool plain)
 {
+	static const void *(*const elf_of[2][2])(size_t *ret_size) = {
+		{calls_probing_bpf__elf_bytes, calls_bpf__elf_bytes},
+		{calls_plain_probing_bpf__elf_bytes, calls_plain_bpf__elf_bytes},
+	};
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	struct calls_bpf *skel = calloc(1, sizeof(*skel));
 	_cleanup_free_ void *elf = NULL;
 	int r = skel ? calls_bpf__create_skeleton(skel) : -ENOMEM;
 
-	/* Both have the same maps, programs and sections. */
-	if (!r && !k->casts)
-		skel->skeleton->data = calls_probing_bpf__elf_bytes(&skel->skeleton->data_sz);
+	if (!r)
+		skel->skeleton->data = (void *)elf_of[plain][k->casts](&skel->skeleton->data_sz);
 	if (!r)
 		elf = kernel_btf_elf(k, skel->skeleton->data, skel->skeleton->data_sz);
 	r = r || elf ? r : -ENOMEM;
@@ -451,7 +464,7 @@ static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebp
 
 	if (r < 0)
 		return load_error(r, err, "cannot read the kernel's types");
-	l->skel = load_open_calls(k);
+	l->skel = load_open_calls(k, objects_plain(opt));
 	if (!l->skel)
 		return load_error(-errno, err, "cannot open the kernel programs");
 	r = kernel_btf_add(k, l->skel->obj);

@@ -34,8 +34,8 @@ struct loaded {
 /* The size of one of `possible` rings, a power of two: `want`, or less if far more CPUs are possible than online, or
  * the rings would take too much memory in total. */
 size_t load_ring_size(size_t want, size_t possible, size_t online);
-/* Opens the calls object, for a kernel with or without casts; NULL with errno. */
-struct calls_bpf *load_open_calls(const struct kernel_btf *k);
+/* Opens the calls object, for a kernel with or without casts, `plain` or with options; NULL with errno. */
+struct calls_bpf *load_open_calls(const struct kernel_btf *k, bool plain);
 /* Loads the programs for a selection; attaches nothing. Errors name what the kernel refuses and the remedy. */
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);

@@ -42,6 +42,8 @@
 #include "uring.skel.h"
 #include "uring_content.skel.h"
 #include "uring_content_probing.skel.h"
+#include "uring_plain.skel.h"
+#include "uring_plain_probing.skel.h"
 #include "uring_probing.skel.h"
 #include "wakers.skel.h"
 #include "wakers_probing.skel.h"
@@ -117,6 +119,7 @@ static const struct object_row {
 	bool before; /* its programs run before those of calls */
 	const void *(*elf_content[2])(
 		size_t *ret_size); /* replaces `elf` with --content; NULL: the same */
+	const void *(*elf_plain[2])(size_t *ret_size); /* without options; NULL: the same */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
 			   ELF(polled), object_with_threads},
@@ -142,6 +145,7 @@ static const struct object_row {
 			  .tracepoint = "io_uring_complete",
 			  .elf = ELF(uring),
 			  .elf_content = ELF(uring_content),
+			  .elf_plain = ELF(uring_plain),
 			  .choose = choose_requests,
 			  .requested = requests_selected,
 			  .prepare = requests_prepare},
@@ -217,6 +221,15 @@ size_t objects_side_bytes(const struct ebpf_options *opt)
 	return most;
 }
 
+bool objects_plain(const struct ebpf_options *opt)
+{
+	const struct select *s = opt->select;
+
+	return !s->failed_only && !s->min_dur_ns && !s->path_count &&
+	       (!opt->filter || !opt->filter->count) && !opt->lossless && !opt->stacks.of &&
+	       !(opt->with & (1u << OBJECT_PHASES | 1u << OBJECT_NET));
+}
+
 static bool object_shares(const struct bpf_map *map)
 {
 	static const char end[] = ".shared";
@@ -263,7 +276,10 @@ static struct bpf_object *object_open(const struct object_row *row, const struct
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	size_t size;
 	bool with_content = row->elf_content[0] && !attempt && object_with_content(opt);
-	const void *elf = (with_content ? row->elf_content : row->elf)[k->casts](&size);
+	bool plain = row->elf_plain[0] && objects_plain(opt);
+	const void *elf = (with_content ? row->elf_content
+			   : plain	? row->elf_plain
+					: row->elf)[k->casts](&size);
 	_cleanup_free_ void *copy = kernel_btf_elf(k, elf, size);
 
 	return copy ? bpf_object__open_mem(copy, size, &opts) : NULL;

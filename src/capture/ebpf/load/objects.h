@@ -53,6 +53,8 @@ struct objects {
 
 /* The size of the side ring for the requested objects: a power of two, at least a page. */
 size_t objects_side_bytes(const struct ebpf_options *opt);
+/* Whether a recording sets none of the options that plain objects leave out (OPTION in src/bpf/lib/kernel.h). */
+bool objects_plain(const struct ebpf_options *opt);
 /* Opens the requested objects and adds their types; failures are added to o->missing. 0 or -ENOMEM. */
 int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_options *opt);
 /* Loads the opened objects; requires the maps of `calls`, to be shared, and that `k` is written. Failures are added to

@@ -10,6 +10,11 @@
 
 #include "engine/duckdb/internal.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#	define SYMBOL_ORDER 0 /* the library must use the sanitizer's malloc() */
+#else
+#	define SYMBOL_ORDER RTLD_DEEPBIND
+#endif
 #define LIBRARY_NAME "libduckdb.so"
 #define REMEDY                                                                              \
 	"install the package weir-engine, run `make engine` in weir's source, or name the " \
@@ -214,9 +219,10 @@ static int loader_load(const char *library, struct error *err)
 		return r;
 	/*
 	 * A query calls only a small part of the library: resolving every function takes a fifth of the time of opening
-	 * it and running one.
+	 * it and running one. Its 40,000 symbols are its own: searching for them first in weir and the 30 libraries of
+	 * weir takes an eighth.
 	 */
-	api.handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	api.handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | SYMBOL_ORDER);
 	if (!api.handle)
 		return error_set(err, -ELIBBAD, "cannot load DuckDB's library: %.700s; " REMEDY,
 				 dlerror());
