@@ -16,7 +16,7 @@
 
 #define ROWS	  60000
 #define PART	  10000 /* rows of a block: in every other one all calls ended (fixture_op()) */
-#define QUESTIONS 25	/* made at random; `make nightly` asks SOAKED */
+#define QUESTIONS 50	/* made at random */
 #define SOAKED	  200	/* the same, of a seed that is given */
 #define PARTS_MAX 3
 
