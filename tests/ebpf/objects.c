@@ -37,7 +37,7 @@ static void refused(void **unused)
 	struct objects o = {0};
 	struct calls_bpf *calls;
 
-	assert_int_equal(kernel_btf_open(&types), 0);
+	assert_int_equal(kernel_btf_open(&types, 0), 0);
 	calls = load_open_calls(&types, false);
 	assert_non_null(calls);
 	assert_int_equal(objects_open(&o, &types, &opt), 0);
@@ -78,7 +78,7 @@ static void types_written(void **unused)
 	const struct btf_type *ids, *here, *there;
 	int32_t id;
 
-	assert_int_equal(kernel_btf_open(&types), 0);
+	assert_int_equal(kernel_btf_open(&types, 0), 0);
 	calls = load_open_calls(&types, false);
 	assert_int_equal(kernel_btf_add(&types, calls->obj), 0);
 	assert_int_equal(objects_open(&o, &types, &opt), 0);
@@ -135,7 +135,7 @@ static void numbers_given(void **unused)
 	struct btf *kernel = btf__load_vmlinux_btf();
 	struct bpf_insn *copy;
 
-	assert_int_equal(kernel_btf_open(&types), 0);
+	assert_int_equal(kernel_btf_open(&types, 0), 0);
 	assert_int_equal(ARRAY_SIZE(functions), WIRE_FUNCTIONS);
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		int32_t id = btf__find_by_name_kind(kernel, functions[i], BTF_KIND_FUNC);
@@ -233,7 +233,7 @@ static void plain_objects(void **unused)
 	struct error err = {0};
 
 	for (int casts = 0; casts < 2; casts++) {
-		assert_int_equal(kernel_btf_open(&types), 0);
+		assert_int_equal(kernel_btf_open(&types, 0), 0);
 		types.casts = casts;
 		calls = load_open_calls(&types, false);
 		plain = load_open_calls(&types, true);

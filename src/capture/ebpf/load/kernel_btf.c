@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/load/kernel_btf.h"
 
+#include "capture/ebpf/load/kept_types.h"
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <dirent.h>
@@ -42,6 +44,7 @@ struct copy {
 	const struct btf *from;
 	uint32_t kernel_count; /* number of its types: later ids belong to the module */
 	uint32_t module;       /* 0: the kernel's own */
+	bool of_modules;       /* some types are of modules */
 	struct map done;       /* copy_key() -> id in `to` */
 };
 
@@ -194,6 +197,7 @@ static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 		    (found_before && found_before[name]))
 			continue;
 		found[name] = true;
+		c->of_modules |= c->module > 0;
 		r = copy_type(c, id, btf_is_typedef(t) ? COPY_PROTOTYPES : COPY_WHOLE, &copied);
 	}
 	return r;
@@ -366,21 +370,92 @@ static void find_functions(struct kernel_btf *k)
 	}
 }
 
-int kernel_btf_open(struct kernel_btf *ret)
+/* ---- kept types: the ids of functions and names, then the file ---- */
+
+struct kept_id {
+	uint32_t id, len; /* the name follows */
+};
+
+static int kept_put(const struct kernel_btf *k, const void *file, size_t size)
+{
+	_cleanup_buf_ struct buf b = {0};
+	uint32_t count = (uint32_t)k->names.count;
+
+	buf_append(&b, k->functions, sizeof(k->functions));
+	buf_append(&b, &count, sizeof(count));
+	for (uint32_t i = 0; i < count; i++) {
+		struct bytes name = intern_get(&k->names, i);
+		struct kept_id id = {k->named[i].id, name.len};
+
+		buf_append(&b, &id, sizeof(id));
+		buf_append(&b, name.data, name.len);
+	}
+	if (buf_append(&b, file, size) >= 0)
+		kept_types_write(k->key, &b);
+	return buf_status(&b);
+}
+
+static bool kept_take_bytes(struct bytes *from, void *to, size_t len)
+{
+	if (from->len < len)
+		return false;
+	memcpy(to, from->data, len);
+	from->data += len;
+	from->len -= (uint32_t)len;
+	return true;
+}
+
+/* False: there are none, or something failed. */
+static bool kept_take(struct kernel_btf *k)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct bytes rest;
+	uint32_t count;
+
+	if (!k->key || !kept_types_read(k->key, &b))
+		return false;
+	rest = buf_bytes(&b);
+	if (!kept_take_bytes(&rest, k->functions, sizeof(k->functions)) ||
+	    !kept_take_bytes(&rest, &count, sizeof(count)))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct kept_id id;
+		struct kernel_name *n;
+
+		if (!kept_take_bytes(&rest, &id, sizeof(id)) || rest.len < id.len)
+			return false;
+		n = add_name(k, (const char *)rest.data, id.len);
+		if (!n)
+			return false;
+		n->id = id.id;
+		rest.data += id.len;
+		rest.len -= id.len;
+	}
+	return rest.len && pwrite(k->fd, rest.data, rest.len, 0) == (ssize_t)rest.len;
+}
+
+/* ---- the kernel's types ---- */
+
+int kernel_btf_open(struct kernel_btf *ret, uint64_t objects)
 {
 	int r = targets_handle();
 
 	if (r < 0)
 		return r;
-	ret->vmlinux = btf__load_vmlinux_btf();
-	if (!ret->vmlinux)
-		return -errno;
-	find_functions(ret);
-	ret->casts = ret->functions[WIRE_NUMBER_bpf_rdonly_cast] > 0;
 	ret->fd = memfd_create("weir-btf", MFD_CLOEXEC);
 	if (ret->fd < 0)
 		return -errno;
 	snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%d", ret->fd);
+	ret->key = objects ? kept_types_key(objects) : 0;
+	if (!kept_take(ret)) {
+		memset(ret->functions, 0, sizeof(ret->functions));
+		intern_free(&ret->names);
+		ret->vmlinux = btf__load_vmlinux_btf();
+		if (!ret->vmlinux)
+			return -errno;
+		find_functions(ret);
+	}
+	ret->casts = ret->functions[WIRE_NUMBER_bpf_rdonly_cast] > 0;
 	return 0;
 }
 
@@ -447,8 +522,11 @@ int kernel_btf_add(struct kernel_btf *k, const struct bpf_object *bpf)
 {
 	const struct btf *btf = bpf_object__btf(bpf);
 	struct bpf_program *program = NULL;
-	int r = add_types(k, btf);
+	int r;
 
+	if (!k->vmlinux) /* kept: found before */
+		return 0;
+	r = add_types(k, btf);
 	r = r < 0 ? r : add_numbers(k, btf);
 	while (r >= 0 && (program = bpf_object__next_program(bpf, program))) {
 		char name[TARGET_MAX];
@@ -461,25 +539,30 @@ int kernel_btf_add(struct kernel_btf *k, const struct bpf_object *bpf)
 
 int kernel_btf_write(struct kernel_btf *k)
 {
-	struct copy c = {.to = btf__new_empty(),
-			 .from = k->vmlinux,
-			 .kernel_count = btf__type_cnt(k->vmlinux)};
+	struct copy c = {.from = k->vmlinux};
 	const void *data = NULL;
 	uint32_t size;
-	int r = c.to ? copy_all(&c, k) : -errno;
+	int r;
 
+	kernel_btf_loading = k;
+	if (!k->vmlinux)
+		return 0;
+	c.to = btf__new_empty();
+	c.kernel_count = btf__type_cnt(k->vmlinux);
+	r = c.to ? copy_all(&c, k) : -errno;
 	if (r >= 0)
 		data = btf__raw_data(c.to, &size);
 	if (r >= 0)
 		r = data ? 0 : -ENOMEM;
 	if (r >= 0 && pwrite(k->fd, data, size, 0) != (ssize_t)size)
 		r = -EIO;
+	if (r >= 0 && k->key && !c.of_modules)
+		r = kept_put(k, data, size);
 	btf__free(c.to);
 	map_free(&c.done);
 	btf__free(k->vmlinux);
 	k->vmlinux = NULL;
 	k->programs = NULL;
-	kernel_btf_loading = k;
 	return r < 0 ? r : 0;
 }
 

@@ -2,8 +2,9 @@
 /*
  * kernel_btf.h: the part of the kernel's type information (BTF) that the programs refer to. libbpf searches all of it,
  * about 126,000 types, for each type that an object refers to, 149 in the objects of a recording: half of the CPU time
- * of a start. So it is given a file with only those types, generated at every start. libbpf also reads all of it for
- * each object that calls a kernel function or attaches by a type, about 10 ms each: so these ids are provided as well.
+ * of a start. So it is given a file with only those types, generated once per boot and set of objects (kept_types.h).
+ * libbpf also reads all of it for each object that calls a kernel function or attaches by a type, about 10 ms each: so
+ * these ids are provided as well.
  *
  *   kernel_btf_open(), kernel_btf_elf() and open with its path, kernel_btf_add() for each object, kernel_btf_write(),
  *   kernel_btf_target() and load for each
@@ -16,7 +17,8 @@
 #include "schema/wire_function.h"
 
 struct kernel_btf {
-	struct btf *vmlinux; /* NULL once written */
+	struct btf *vmlinux; /* NULL once written, and if its types were kept */
+	uint64_t key;	     /* of kept_types.h; 0: none */
 	struct intern names; /* type names in objects, without flavours ("___mapped") */
 	struct kernel_name {
 		uint8_t kind; /* BTF_KIND_* of the type whose id is wanted; 0: none */
@@ -35,8 +37,9 @@ struct kernel_btf {
 	bool casts;    /* the kernel has bpf_rdonly_cast(): Linux 6.2 and later */
 };
 
-/* Reads the kernel's types; 0 or negative errno. */
-int kernel_btf_open(struct kernel_btf *ret);
+/* Reads the kernel's types; 0 or negative errno. `objects`: a hash of the objects that will be added; 0: keep
+ * nothing. */
+int kernel_btf_open(struct kernel_btf *ret, uint64_t objects);
 /* A copy of an object's ELF file with the kernel's ids in calls of kernel functions; NULL with errno. */
 void *kernel_btf_elf(const struct kernel_btf *k, const void *elf, size_t size);
 /* Adds the names in an object, which must stay open until kernel_btf_write(). 0 or -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/buf.h"
 #include "capture/ebpf/side/block.h"
@@ -228,6 +229,21 @@ bool objects_plain(const struct ebpf_options *opt)
 	return !s->failed_only && !s->min_dur_ns && !s->path_count &&
 	       (!opt->filter || !opt->filter->count) && !opt->lossless && !opt->stacks.of &&
 	       !(opt->with & (1u << OBJECT_PHASES | 1u << OBJECT_NET));
+}
+
+uint64_t objects_key(const struct ebpf_options *opt)
+{
+	uint64_t key = objects_plain(opt) | (uint64_t)object_with_content(opt) << 1;
+
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		size_t size;
+		const void *elf = object_rows[i].elf[0](&size);
+
+		/* the other forms of an object come from the same source */
+		if (object_requested(i, opt))
+			key = XXH3_64bits_withSeed(elf, size, key + i);
+	}
+	return key;
 }
 
 static bool object_shares(const struct bpf_map *map)
