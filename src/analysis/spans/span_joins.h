@@ -60,8 +60,11 @@ struct span_waiting {
 	uint32_t span;
 	int64_t part;
 };
-/* The spans that wait for a call, in j->found; calls must come in the order of their ends. Returns their number, or -ENOMEM. */
-ssize_t span_joins_of(struct spans *s, const struct batch *b, size_t row, int64_t start,
-		      int64_t stop);
+/*
+ * The spans that wait for a task's call, in j->found; calls must come in the order of their ends. Returns their number,
+ * or -ENOMEM.
+ */
+ssize_t span_joins_of(struct spans *s, uint32_t task, const struct batch *b, size_t row,
+		      int64_t start, int64_t stop);
 /* The first wait of a task that ends after `from`, as index in waits[]; *ret_end is the end of the task's waits. */
 size_t span_joins_from(const struct span_joins *j, uint32_t task, int64_t from, size_t *ret_end);

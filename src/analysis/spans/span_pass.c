@@ -325,11 +325,11 @@ static bool span_is_beside(const struct spans *s, const struct span *waiting,
 }
 
 /* Passes on the spans that wait for the call: those of requests to which it does not belong. */
-static int span_pass_waits(struct span_passing *at, struct span_call *c,
+static int span_pass_waits(struct span_passing *at, uint32_t task, struct span_call *c,
 			   const struct span_member *members, size_t count, bool *is_of)
 {
 	struct spans *s = at->s;
-	ssize_t n = span_joins_of(s, c->b, c->row, c->start, c->stop);
+	ssize_t n = span_joins_of(s, task, c->b, c->row, c->start, c->stop);
 	int r = n < 0 ? (int)n : 0;
 
 	for (ssize_t i = 0; i < n && r >= 0; i++) {
@@ -363,7 +363,8 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 			      .stop = add_sat_signed(start, dur),
 			      .unselected = unselected,
 			      .seen = ++at->seen};
-	size_t n = span_places_of(at->s->places, b, row, start, members);
+	uint32_t task = span_places_task(at->s->places, batch_get(b, OP_THREAD_ID, row, -1), false);
+	size_t n = span_places_of(at->s->places, task, b, row, start, members);
 	bool told = at->p->call && (!unselected || at->p->unselected), is_of = false;
 	int r = at->p->row && !unselected ? at->p->row(at->p->arg, &c, members, n) : 0;
 
@@ -377,7 +378,7 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		r = at->p->call(at->p->arg, &c);
 	}
 	if (r >= 0 && at->p->call)
-		r = span_pass_waits(at, &c, members, n, &is_of);
+		r = span_pass_waits(at, task, &c, members, n, &is_of);
 	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
 	    c.stop > at->p->from) {
 		c.span = at->p->of;

@@ -484,11 +484,11 @@ int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uin
 	return 0;
 }
 
-size_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		      struct span_member ret[static SPAN_LANES_MAX])
+size_t span_places_of(struct span_places *p, uint32_t task, const struct batch *b, size_t row,
+		      int64_t start, struct span_member ret[static SPAN_LANES_MAX])
 {
-	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1), kind = batch_get(b, OP_KIND, row, 0);
-	struct span_task *t = thread < 0 ? NULL : place_task(p, thread, false);
+	int64_t kind = batch_get(b, OP_KIND, row, 0);
+	struct span_task *t = task == SPAN_NONE ? NULL : &p->tasks[task];
 	struct span_found got[SPAN_LANES_MAX];
 	bool idle = span_places_is_idle(p, b, row),
 	     request = kind == KIND_IO_URING || kind == KIND_LIBAIO;

@@ -142,11 +142,10 @@ static size_t found_unite(struct span_waiting *all, size_t count)
 	return kept;
 }
 
-ssize_t span_joins_of(struct spans *s, const struct batch *b, size_t row, int64_t start,
-		      int64_t stop)
+ssize_t span_joins_of(struct spans *s, uint32_t task, const struct batch *b, size_t row,
+		      int64_t start, int64_t stop)
 {
 	struct span_joins *j = s->joins;
-	uint32_t task = span_places_task(s->places, batch_get(b, OP_THREAD_ID, row, -1), false);
 	struct span_watch *w = task < j->tasks ? &j->watch[task] : NULL;
 	int64_t kind = batch_get(b, OP_KIND, row, KIND_SYSCALL);
 	size_t n = 0, kept = 0;

@@ -241,9 +241,12 @@ struct span_member {
 /* The spans that a thread works on at a time; at most SPAN_LANES_MAX. */
 size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
 		      uint32_t ret[static SPAN_LANES_MAX]);
-/* The spans of a call that began at `start`; returns their number. Calls must come in the order of their ends. */
-size_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		      struct span_member ret[static SPAN_LANES_MAX]);
+/*
+ * The spans of a task's call that began at `start`; returns their number. Calls must come in the order of their ends.
+ * SPAN_NONE: the thread has no task, and the call no span.
+ */
+size_t span_places_of(struct span_places *p, uint32_t task, const struct batch *b, size_t row,
+		      int64_t start, struct span_member ret[static SPAN_LANES_MAX]);
 /* The number of a thread over its versions; SPAN_NONE: none, or with `make` no memory. */
 uint32_t span_places_task(struct span_places *p, int64_t thread_id, bool make);
 size_t span_places_tasks(const struct span_places *p);
