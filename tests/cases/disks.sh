@@ -39,5 +39,6 @@ disks_end() {
 	tac loops 2>/dev/null | while read -r loop; do
 		losetup -d "$loop"
 	done
-	! mountpoint -q ram || umount ram
+	# devices are given back some time after they are released
+	while mountpoint -q ram; do umount ram 2>/dev/null || sleep 0.1; done
 }
