@@ -376,7 +376,7 @@ struct kept_id {
 	uint32_t id, len; /* the name follows */
 };
 
-static int kept_put(const struct kernel_btf *k, const void *file, size_t size)
+static void kept_put(const struct kernel_btf *k, const void *file, size_t size)
 {
 	_cleanup_buf_ struct buf b = {0};
 	uint32_t count = (uint32_t)k->names.count;
@@ -392,7 +392,6 @@ static int kept_put(const struct kernel_btf *k, const void *file, size_t size)
 	}
 	if (buf_append(&b, file, size) >= 0)
 		kept_types_write(k->key, &b);
-	return buf_status(&b);
 }
 
 static bool kept_take_bytes(struct bytes *from, void *to, size_t len)
@@ -557,7 +556,7 @@ int kernel_btf_write(struct kernel_btf *k)
 	if (r >= 0 && pwrite(k->fd, data, size, 0) != (ssize_t)size)
 		r = -EIO;
 	if (r >= 0 && k->key && !c.of_modules)
-		r = kept_put(k, data, size);
+		kept_put(k, data, size);
 	btf__free(c.to);
 	map_free(&c.done);
 	btf__free(k->vmlinux);
