@@ -136,7 +136,7 @@ def main():
             for name, asked, sql in QUESTIONS:
                 ours, theirs = [], []
                 for _ in range(options.runs):
-                    ours.append(measure(server, lambda q=asked: subprocess.run([options.weir, 'query', '--csv', '-i', server.address, q], check=True,
+                    ours.append(measure(server, lambda q=asked: subprocess.run([options.weir, 'query', '--csv', '--memory', '4GiB', '-i', server.address, q], check=True,
                                                                              stdout=subprocess.DEVNULL)))
                     theirs.append(measure(server, lambda q=sql: server.ask(q)))
                 cpu = [min(a + b for a, b, _ in side) for side in (ours, theirs)]

@@ -385,11 +385,12 @@ static void test_sums(void **state)
 {
 	enum { COUNT = 5001 };
 	static int64_t durs[COUNT];
-	int64_t time = 0, first = feed.now, seed = 1;
+	int64_t time = 0, first = feed.now;
+	uint64_t seed = 1;
 
 	for (int i = 0; i < COUNT; i++) {
-		seed = (seed * 6364136223846793005ll + 1442695040888963407ll) & INT64_MAX;
-		durs[i] = 1000 + (seed >> 20) % 50000000;
+		seed = (seed * 6364136223846793005ull + 1442695040888963407ull) & INT64_MAX;
+		durs[i] = 1000 + (int64_t)(seed >> 20) % 50000000;
 		time += durs[i];
 		wait_call("nanosleep", durs[i], .task = 7, .process = 3, .ret = 0);
 	}
