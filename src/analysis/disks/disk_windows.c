@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "hist/hist.h"
+#include "names/file_lines.h"
 #include "names/names.h"
 #include "schema/schema.h"
 #include "sums/scan.h"
@@ -31,7 +32,7 @@ struct disk {
 struct disk_owner {
 	uint32_t disk;
 	int64_t process, origin;
-	int64_t file;		/* one of the path's: a file that was replaced is the same line */
+	int64_t file;		/* of a line of files: file_lines.h */
 	int64_t via, via_bytes; /* how the owner was determined for the most bytes at once */
 	int64_t requests, read, written;
 };
@@ -39,6 +40,7 @@ struct disk_owner {
 struct disks {
 	const struct analysis_input *in;
 	const struct dims *dims; /* NULL: an engine stores the rows */
+	struct file_lines *files;
 	int64_t from, step, width;
 	bool selected;	  /* only requests with owners in `tasks` */
 	struct map tasks; /* threads of selected calls */
@@ -61,6 +63,7 @@ static void disk_windows_free(struct disks *d)
 	map_free(&d->tasks);
 	map_free(&d->owners);
 	free(d->owner);
+	file_lines_free(d->files);
 }
 
 /* The entry of a row's disk; NULL: too many disks, or out of memory (*ret is then -ENOMEM). */
@@ -142,16 +145,6 @@ static int disks_request(struct disks *d, const struct batch *b, size_t row)
 	return map_set(&k->cells, cell, calls + 1);
 }
 
-/* Equal for the files that had one path one after the other. */
-static uint64_t disks_file_key(const struct disks *d, int64_t file)
-{
-	struct bytes path = {0};
-
-	if (d->dims && file >= 0)
-		path = dims_file_name(d->dims, file);
-	return path.len ? hash_bytes(path.data, path.len) : (uint64_t)file;
-}
-
 static int disks_part(struct disks *d, const struct batch *b, size_t row)
 {
 	int64_t thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
@@ -175,8 +168,10 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 	if (!k)
 		return r;
 	is.disk = (uint32_t)(k - d->all);
+	if (d->dims && is.file >= 0)
+		is.file = file_lines_line(d->files, d->dims, is.file);
 	hash = hash_u64((uint64_t)is.process ^
-			hash_u64(disks_file_key(d, is.file) ^
+			hash_u64((uint64_t)is.file ^
 				 hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32)));
 	if (d->owner_count == OWNERS_MAX && !map_get(&d->owners, hash, NULL)) {
 		d->left_out++;
@@ -391,8 +386,13 @@ static int disks_run(const struct analysis_input *in, struct analysis_result *ou
 		.from = run->first,
 		.step = MAX((run->last - run->first + o->width - 1) / o->width, (int64_t)1),
 		.width = o->width};
-	int r = disks_select(&d, err);
+	int r = file_lines_new(&d.files);
 
+	if (r >= 0 && d.dims)
+		r = file_lines_update(d.files, d.dims);
+	if (r < 0)
+		return error_set(err, r, "out of memory");
+	r = disks_select(&d, err);
 	if (r < 0)
 		return r;
 	r = disks_pass(&d, err);

@@ -164,8 +164,7 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 	case ACT_SLEEP:
 		if (has_file)
 			return stall_work_on(s, t, w->file, w->sample.file_id, v);
-		v->work = t->request != FEATURE_NONE;
-		return 0;
+		__attribute__((fallthrough));
 	case ACT_CHILD:
 	case ACT_WAIT:
 		v->work = t->request != FEATURE_NONE;

@@ -78,13 +78,19 @@ uint64_t kept_types_key(uint64_t objects)
 
 /* ---- the folder ---- */
 
+/* Only root can have written it. */
+static bool kept_is_roots(const struct stat *st)
+{
+	return st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* Opens the folder; -1 unless it is root's alone. */
 static int kept_folder(void)
 {
 	_cleanup_close_ int fd = open(KEPT_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+	if (fd < 0 || fstat(fd, &st) || !kept_is_roots(&st))
 		return -1;
 	return TAKE_FD(fd);
 }
@@ -103,9 +109,9 @@ bool kept_types_read(uint64_t key, struct buf *ret)
 
 	kept_name(name, key);
 	fd = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != 0 ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_size < (off_t)sizeof(sum) ||
-	    st.st_size > KEPT_BYTES || buf_reserve(ret, (size_t)st.st_size) < 0)
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !kept_is_roots(&st) ||
+	    st.st_size < (off_t)sizeof(sum) || st.st_size > KEPT_BYTES ||
+	    buf_reserve(ret, (size_t)st.st_size) < 0)
 		return false;
 	if (read(fd, ret->data, (size_t)st.st_size) != st.st_size)
 		return false;

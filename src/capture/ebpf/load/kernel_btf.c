@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/load/kernel_btf.h"
 
-#include "capture/ebpf/load/kept_types.h"
-
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <dirent.h>
@@ -11,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "capture/ebpf/load/kept_types.h"
 
 #define MODULES	     "/sys/kernel/btf"
 #define TYPE_ID_ENUM "kernel_type_id"

@@ -37,7 +37,7 @@ struct kernel_btf {
 	bool casts;    /* the kernel has bpf_rdonly_cast(): Linux 6.2 and later */
 };
 
-/* Reads the kernel's types; 0 or negative errno. `objects`: a hash of the objects that will be added; 0: keep
+/* Reads the kernel's types; 0 or negative errno. `objects`: objects_key() of those that will be added; 0: keep
  * nothing. */
 int kernel_btf_open(struct kernel_btf *ret, uint64_t objects);
 /* A copy of an object's ELF file with the kernel's ids in calls of kernel functions; NULL with errno. */

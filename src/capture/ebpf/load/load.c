@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "capture/ebpf/side/content.h"
@@ -461,9 +460,7 @@ struct calls_bpf *load_open_calls(const struct kernel_btf *k, bool plain)
 static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebpf_options *opt,
 			struct error *err)
 {
-	size_t size;
-	const void *calls = calls_bpf__elf_bytes(&size);
-	int r = kernel_btf_open(k, XXH3_64bits_withSeed(calls, size, objects_key(opt)));
+	int r = kernel_btf_open(k, objects_key(opt));
 
 	if (r < 0)
 		return load_error(r, err, "cannot read the kernel's types");

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/buf.h"
 #include "capture/ebpf/side/block.h"
@@ -233,16 +232,11 @@ bool objects_plain(const struct ebpf_options *opt)
 
 uint64_t objects_key(const struct ebpf_options *opt)
 {
-	uint64_t key = objects_plain(opt) | (uint64_t)object_with_content(opt) << 1;
+	uint64_t key =
+		1 | (uint64_t)objects_plain(opt) << 1 | (uint64_t)object_with_content(opt) << 2;
 
-	for (size_t i = 0; i < OBJECT_COUNT; i++) {
-		size_t size;
-		const void *elf = object_rows[i].elf[0](&size);
-
-		/* the other forms of an object come from the same source */
-		if (object_requested(i, opt))
-			key = XXH3_64bits_withSeed(elf, size, key + i);
-	}
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		key |= (uint64_t)object_requested(i, opt) << (3 + i);
 	return key;
 }
 

@@ -55,7 +55,7 @@ struct objects {
 size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Whether a recording sets none of the options that plain objects leave out (OPTION in src/bpf/lib/kernel.h). */
 bool objects_plain(const struct ebpf_options *opt);
-/* A hash of the objects that are requested, and of their programs. */
+/* Which objects, and which form of each, a recording opens; never 0. */
 uint64_t objects_key(const struct ebpf_options *opt);
 /* Opens the requested objects and adds their types; failures are added to o->missing. 0 or -ENOMEM. */
 int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_options *opt);
