@@ -47,9 +47,6 @@ def put(path, data):
 
 def checks():
     fresh = calls()
-    if not kept():
-        tap.skip('all', 'some types of this kernel are in modules: nothing is kept')
-        return
     tap.check('the first start keeps its types, in a file that others cannot write', len(kept()) == 1 and
               os.stat(kept()[0]).st_mode & 0o777 == 0o644, kept())
     again = calls()

@@ -20,8 +20,9 @@
 	16 /* files: one for each set of options in use, and what older builds of weir left */
 #define KEPT_BYTES (4u << 20) /* of a file; a recording with everything has 100 KiB */
 
+/* A module that is loaded again has another inode in sysfs. */
 struct kept_module {
-	uint64_t name, size;
+	uint64_t name, size, inode;
 };
 
 static int kept_module_order(const void *a, const void *b)
@@ -46,6 +47,7 @@ static int kept_add_modules(struct buf *b)
 		if (fstatat(dirfd(folder), e->d_name, &st, 0) || !S_ISREG(st.st_mode))
 			continue;
 		m.size = (uint64_t)st.st_size;
+		m.inode = st.st_ino;
 		r = buf_append(b, &m, sizeof(m));
 	}
 	if (folder)

@@ -2,10 +2,9 @@
 /*
  * kept_types.h: what kernel_btf.h found for a set of objects, kept in /run/weir until the next boot. Reading and
  * searching the kernel's types takes a sixth of the time of a start: `weir trace -- true` took 115 ms on two idle CPUs,
- * and 98 ms with kept types. A file is valid for one boot, one set of modules, one build of weir and the objects that
- * a recording loads; it must belong to root, and only root may be able to write it. Types from modules are not kept, as
- * a module can be replaced while the kernel runs. Every failure means that the types are searched again, and none is
- * reported.
+ * and 98 ms with kept types. A file is valid for one boot, one set of modules as they were loaded, one build of weir and
+ * the objects that a recording loads; it must belong to root, and only root may be able to write it. Every failure means
+ * that the types are searched again, and none is reported.
  */
 #pragma once
 

@@ -44,7 +44,6 @@ struct copy {
 	const struct btf *from;
 	uint32_t kernel_count; /* number of its types: later ids belong to the module */
 	uint32_t module;       /* 0: the kernel's own */
-	bool of_modules;       /* some types are of modules */
 	struct map done;       /* copy_key() -> id in `to` */
 };
 
@@ -197,7 +196,6 @@ static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 		    (found_before && found_before[name]))
 			continue;
 		found[name] = true;
-		c->of_modules |= c->module > 0;
 		r = copy_type(c, id, btf_is_typedef(t) ? COPY_PROTOTYPES : COPY_WHOLE, &copied);
 	}
 	return r;
@@ -555,7 +553,7 @@ int kernel_btf_write(struct kernel_btf *k)
 		r = data ? 0 : -ENOMEM;
 	if (r >= 0 && pwrite(k->fd, data, size, 0) != (ssize_t)size)
 		r = -EIO;
-	if (r >= 0 && k->key && !c.of_modules)
+	if (r >= 0 && k->key)
 		kept_put(k, data, size);
 	btf__free(c.to);
 	map_free(&c.done);
