@@ -40,9 +40,14 @@ def answers(stream):
     text = ''
     for line in stream:
         text += line
-        if line == '}\n':
-            yield json.loads(text)
-            text = ''
+        if not line.endswith('}\n'):
+            continue
+        try:
+            answer = json.loads(text)
+        except ValueError:  # the last row of a table
+            continue
+        text = ''
+        yield answer
 
 
 def main():
