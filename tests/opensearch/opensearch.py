@@ -178,6 +178,20 @@ def check_load(server, trace, rows):
     return everything
 
 
+def check_cut(server, trace, rows):
+    """A copy that was made during the recording has no end; the whole trace takes its place."""
+    part = os.path.join(FOLDER, 'cut.weir')
+    with open(trace, 'rb') as f, open(part, 'wb') as to:
+        whole = f.read()
+        to.write(whole[:len(whole) * 9 // 10])
+    done = load(server.address('c'), part)
+    tap.check('the end of a cut trace is a row of loss', done.returncode == 0 and server.count('c-loss', {'term': {'cause': 'torn'}}) == 1, done.stderr)
+    done = load(server.address('c'), trace)
+    left = server.count('c-loss', {'term': {'cause': 'torn'}}), server.count('c-blocks', {'term': {'table': 'loss'}})
+    first = server.count('c-op', {'bool': {'must_not': {'term': {'second': True}}}})
+    tap.check('which goes once the whole trace is loaded', done.returncode == 0 and left == (0, 0) and first == rows, done.stderr, left, first)
+
+
 def check_kills(server, trace, everything):
     """Loaders that are killed, while the data stream goes on in another index between them: no row twice, none missing."""
     rng = random.Random(SEED)
@@ -491,6 +505,7 @@ def main():
     server = Server()
     try:
         everything = check_load(server, trace, rows)
+        check_cut(server, trace, rows)
         check_questions(server, trace, 'w')
         check_percentiles(server, trace)
         check_refused(server)
