@@ -15,6 +15,7 @@ export BUILD
 # Two jobs at least; on small machines linking is what takes memory
 JOBS ?= $(shell nproc)
 SETUP = meson setup -Dprefix=$(PREFIX) $(MESON_OPTIONS)
+NINJA = ninja -C $(BUILD) -j $(JOBS) $(if $(V),-v,--quiet)
 
 all: build
 
@@ -23,10 +24,13 @@ $(BUILD)/build.ninja:
 	@tools/packages build
 	@said=$$($(SETUP) $(BUILD) 2>&1) || { printf '%s\n' "$$said" | tail -n 20 >&2; rm -f $(BUILD)/build.ninja; exit 1; }
 
+# Fetching packages and pages waits for the network and the disk, so it runs beside the compiler; a second run embeds the pages.
 build: $(BUILD)/build.ninja
 	@tools/packages build
-	@tools/pages --optional
-	@ninja -C $(BUILD) -j $(JOBS) $(if $(V),-v,--quiet)
+	@if [ -z "$(FETCH)" ] && tools/pages --check; then $(NINJA); else \
+		$(NINJA) & built=$$!; \
+		$(FETCH) tools/pages --optional; fetched=$$?; wait $$built && [ $$fetched = 0 ] && $(NINJA); \
+	fi
 
 # DuckDB's library for `weir sql`, at the version that tools/duckdb pins.
 engine: build
@@ -36,13 +40,13 @@ engine: build
 pages:
 	@tools/pages
 
+demo: FETCH = tools/packages demo &&
 demo: build engine
-	@tools/packages demo
 	@demo/demo $(BUILD)/src/cli/weir
 
+test: FETCH = tools/packages test &&
 test: build engine
 	@tools/deploy-tools --optional
-	@tools/packages test
 	@tools/run-tests $(BUILD)
 
 quick: build

@@ -22,38 +22,41 @@ CONFIG = """<yandex><logger><level>warning</level><log>{0}/log</log><errorlog>{0
 USERS = """<yandex><profiles><default/></profiles><users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
 <quota>default</quota></default></users><quotas><default/></quotas></yandex>"""
 
-# An id is unique within its recording.
-FILE = 'SELECT recording, assumeNotNull(id) AS file, any(path) AS path FROM file GROUP BY recording, id'
-THREAD = 'SELECT recording, assumeNotNull(id) AS thread, any(comm) AS comm, any(process_id) AS process FROM thread GROUP BY recording, id'
-QUESTIONS = [
-    ('count with a filter', 'where dur > 100us && op in (read, pread64) | count()',
-     "SELECT count() FROM op WHERE dur > 100000 AND op_code IN (0, 17)"),
-    ('by op: sum, p99', 'by op | count(), sum(bytes), p99(dur)',
-     'SELECT any(op), count(), sum(bytes), quantile(0.99)(dur) FROM op GROUP BY op_code ORDER BY count() DESC'),
-    ('by thread and op', 'by thread, op | count(), sum(dur)',
-     'SELECT comm, op_code, n, t FROM (SELECT recording, assumeNotNull(thread_id) AS thread, op_code, count() AS n, sum(dur) AS t FROM op '
-     f'GROUP BY recording, thread_id, op_code) ANY LEFT JOIN ({THREAD}) USING recording, thread ORDER BY n DESC'),
-    ('by file, top 20', 'by file | count(), sum(bytes) as b | sort b desc | head 20',
-     'SELECT path, n, b FROM (SELECT recording, assumeNotNull(file_id) AS file, count() AS n, sum(bytes) AS b FROM op '
-     f'GROUP BY recording, file_id ORDER BY b DESC LIMIT 20) ANY LEFT JOIN ({FILE}) USING recording, file ORDER BY b DESC'),
-    ('heat map', 'by bucket(stop, 100ms) as t, log2(dur) as d | count()',
-     'SELECT intDiv(ended, 100000000) AS t, floor(log2(dur)) AS d, count() FROM op GROUP BY t, d ORDER BY t, d'),
-    ('per 100 ms by op', 'by op every 100ms | rate()',
-     'SELECT intDiv(ended, 100000000) AS t, op_code, count() * 10 FROM op GROUP BY t, op_code ORDER BY t, op_code'),
-    ('path glob', 'where path ~ "/tmp/rocksdb/*.sst" | count(), sum(bytes)',
-     "SELECT count(), sum(bytes) FROM op WHERE (recording, assumeNotNull(file_id)) IN (SELECT recording, assumeNotNull(id) FROM file "
-     "WHERE path LIKE '/tmp/rocksdb/%.sst')"),
-    ('slowest 100', 'select start, dur, comm, op, path | sort dur desc | head 100',
-     'SELECT start, dur, comm, op, path FROM (SELECT recording, start, dur, op, comm, file FROM (SELECT recording, start, dur, op, '
-     'assumeNotNull(thread_id) AS thread, assumeNotNull(file_id) AS file FROM op ORDER BY dur DESC LIMIT 100) '
-     f'ANY LEFT JOIN ({THREAD}) USING recording, thread) ANY LEFT JOIN ({FILE}) USING recording, file'),
-    ('files per process', 'by process | distinct(file)',
-     'SELECT recording, process, uniq(file) FROM (SELECT recording, assumeNotNull(thread_id) AS thread, file_id AS file FROM op '
-     f'GROUP BY recording, thread_id, file_id) ANY LEFT JOIN ({THREAD}) USING recording, thread GROUP BY recording, process'),
-    ('needle', 'where path == "/tmp/rocksdb/000025.sst" | count(), max(dur)',
-     "SELECT count(), max(dur) FROM op WHERE (recording, assumeNotNull(file_id)) IN (SELECT recording, assumeNotNull(id) FROM file "
-     "WHERE path = '/tmp/rocksdb/000025.sst')"),
-]
+
+def questions(hosts):
+    """Each question, and SQL for it. An id is unique within a recording, so that of several machines the SQL joins and groups by both."""
+    r = 'recording, ' if hosts > 1 else ''
+    file = f'SELECT {r}assumeNotNull(id) AS file, any(path) AS path FROM file GROUP BY {r}id'
+    thread = f'SELECT {r}assumeNotNull(id) AS thread, any(comm) AS comm, any(process_id) AS process FROM thread GROUP BY {r}id'
+    of = 'isNotNull(file_id) AND (recording, assumeNotNull(file_id))' if r else 'file_id'
+    named = f"{of} IN (SELECT {r}assumeNotNull(id) FROM file WHERE path"
+    slowest = f'SELECT {r}start, dur, op, assumeNotNull(thread_id) AS thread, assumeNotNull(file_id) AS file FROM op ORDER BY dur DESC LIMIT 100'
+    return [
+        ('count with a filter', 'where dur > 100us && op in (read, pread64) | count()',
+         "SELECT count() FROM op WHERE dur > 100000 AND op_code IN (0, 17)"),
+        ('by op: sum, p99', 'by op | count(), sum(bytes), p99(dur)',
+         'SELECT any(op), count(), sum(bytes), quantile(0.99)(dur) FROM op GROUP BY op_code ORDER BY count() DESC'),
+        ('by thread and op', 'by thread, op | count(), sum(dur)',
+         f'SELECT {r}comm, op_code, n, t FROM (SELECT {r}assumeNotNull(thread_id) AS thread, op_code, count() AS n, sum(dur) AS t FROM op '
+         f'GROUP BY {r}thread_id, op_code) ANY LEFT JOIN ({thread}) USING {r}thread ORDER BY n DESC'),
+        ('by file, top 20', 'by file | count(), sum(bytes) as b | sort b desc | head 20',
+         f'SELECT {r}path, n, b FROM (SELECT {r}assumeNotNull(file_id) AS file, count() AS n, sum(bytes) AS b FROM op GROUP BY {r}file_id '
+         f'ORDER BY b DESC LIMIT 20) ANY LEFT JOIN ({file}) USING {r}file ORDER BY b DESC'),
+        ('heat map', 'by bucket(stop, 100ms) as t, log2(dur) as d | count()',
+         'SELECT intDiv(ended, 100000000) AS t, floor(log2(dur)) AS d, count() FROM op GROUP BY t, d ORDER BY t, d'),
+        ('per 100 ms by op', 'by op every 100ms | rate()',
+         'SELECT intDiv(ended, 100000000) AS t, op_code, count() * 10 FROM op GROUP BY t, op_code ORDER BY t, op_code'),
+        ('path glob', 'where path ~ "/tmp/rocksdb/*.sst" | count(), sum(bytes)',
+         f"SELECT count(), sum(bytes) FROM op WHERE {named} LIKE '/tmp/rocksdb/%.sst')"),
+        ('slowest 100', 'select start, dur, comm, op, path | sort dur desc | head 100',
+         f'SELECT start, dur, comm, op, path FROM (SELECT {r}start, dur, op, comm, file FROM ({slowest}) ANY LEFT JOIN ({thread}) USING {r}thread) '
+         f'ANY LEFT JOIN ({file}) USING {r}file'),
+        ('files per process', 'by process | distinct(file)',
+         f'SELECT {r}process, uniq(file) FROM (SELECT {r}assumeNotNull(thread_id) AS thread, file_id AS file FROM op GROUP BY {r}thread_id, '
+         f'file_id) ANY LEFT JOIN ({thread}) USING {r}thread GROUP BY {r}process'),
+        ('needle', 'where path == "/tmp/rocksdb/000025.sst" | count(), max(dur)',
+         f"SELECT count(), max(dur) FROM op WHERE {named} = '/tmp/rocksdb/000025.sst')"),
+    ]
 
 
 def ports(count):
@@ -134,7 +137,7 @@ def main():
             server.rest()
             size = server.ask("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'weir'")
             result['bytes_a_call'] = int(size) / options.rows
-            for name, asked, sql in QUESTIONS:
+            for name, asked, sql in questions(options.hosts):
                 ours, theirs = [], []
                 for _ in range(options.runs):
                     ours.append(measure(server, lambda q=asked: subprocess.run([options.weir, 'query', '--csv', '--memory', '4GiB', '-i', server.address, q], check=True,

@@ -199,10 +199,8 @@ static int load_run(const void *opts, int argc, char **argv)
 	if (!o->to)
 		return fail_usage("load: --to is missing, the store to load into: "
 				  "weir load --to clickhouse://localhost/weir app.weir");
-	if (!load_target_find(o->to, &err)) {
-		error_prefix(&err, "--to");
-		return fail(&err);
-	}
+	if (!load_target_find(o->to, &err))
+		return fail_usage("load: --to: %s", err.message);
 	if (o->schema)
 		return load_schema(o, argc, argv);
 	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)

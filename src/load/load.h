@@ -83,6 +83,8 @@ struct load_target_ops {
 	int (*put)(struct load_target *t, const struct load_block *b, struct error *err);
 	/* On return, all rows of put() are in the store. */
 	int (*flush)(struct load_target *t, struct error *err);
+	/* Removes a block that is present and no longer true. The store may do so after the return. */
+	int (*drop)(struct load_target *t, enum table_id table, uint64_t seq, struct error *err);
 	/*
 	 * Called once all rows of a generation are flushed: it replaces the file's earlier table of that name; one
 	 * without columns drops it. May be NULL: such tables are not loaded.

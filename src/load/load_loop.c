@@ -173,18 +173,21 @@ static int load_put_damage(struct load *l, const struct store_block *b, struct e
 			     b->table == TABLE_OP ? NULL : b->def->name, err);
 }
 
-/* Records as loss that calls may be missing at the end of a file. */
+/* Records as loss that calls may be missing at the end of a file; or no longer, as a copy of it was loaded during the recording. */
 static int load_put_unclosed(struct load *l, struct error *err)
 {
+	const struct load_target_ops *ops = l->target->ops;
 	struct store_unclosed unclosed;
 	int r;
 
 	store_unclosed(l->store, &unclosed);
 	if (!unclosed.traces)
-		return 0;
+		return ops->has(l->target, TABLE_LOSS, UNCLOSED_SEQ)
+			       ? ops->drop(l->target, TABLE_LOSS, UNCLOSED_SEQ, err)
+			       : 0;
 	atomic_fetch_add(&l->totals->unclosed, 1);
 	r = load_put_loss(l, UNCLOSED_SEQ, CAUSE_TORN, 0, NULL, err);
-	return r < 0 ? r : l->target->ops->flush(l->target, err);
+	return r < 0 ? r : ops->flush(l->target, err);
 }
 
 static int load_block(struct load *l, size_t i, struct error *err)

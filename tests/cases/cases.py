@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cases.py WEIR [--only NAME,...] [--keep DIR] [--jobs N]: records the twins of each case, and compares what `weir diagnose` finds.
-cases.py WEIR --thin THIN [--all] ...: judges each eighth trace, or all of them, again after THIN (thin.c) has taken 1 % of its calls and of
-its rows beside calls, of some at random, of others in bursts: what is found although it is not there must be called uncertain. And another
-eighth, or all of them, with rules that always run, instead of only when their conditions hold: they must find no more.
+cases.py WEIR --thin THIN [--all] ...: judges every 24th trace, or with --all, as `make nightly` does, all of them, again after THIN (thin.c) has
+taken 1 % of its calls and of its rows beside calls, of some at random, of others in bursts: what is found although it is not there must be
+called uncertain. And another 24th, or all of them, with rules that always run, instead of only when their conditions hold: they must find no more.
 cases.py WEIR --export DIR [--only NAME,...]: records them, and writes a trace and a label for each, for other tools. Needs root.
 cases.py --list: the names of the cases.
 
@@ -57,7 +57,7 @@ FOUND = 3  # exit status of diagnose with findings
 SKIP = 77
 DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
 BURSTS = (1, 20)  # calls that are lost together, where calls are taken from a trace
-THINNED = 8  # of so many twins one, as that takes time
+THINNED = 24  # of so many twins one, as that takes time
 RULES = os.path.join(HERE, '..', '..', 'rules')
 SEED = 7
 BESIDE = {'block': ['block', 'block_part'], 'net': ['net', 'net_sample'], 'sched': ['sched'], 'phases': []}  # tables of record --with

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * many.c: MANY TO CALLS [MS [KINDS]]: a trace of so many calls for measuring `weir flow`, which grows by a block each so many
- * ms: in turn a thread sends to its partner over a unix socket, who receives, and writes a range of one of 1,000 files, of which
- * another reads. With KINDS all moved whole pieces, of so many kinds of data.
+ * many.c: MANY TO CALLS [MS [KINDS [ROUND]]]: a trace of so many calls for measuring `weir flow`, which grows by a block each so
+ * many ms: in turn a thread sends to its partner over a unix socket, who receives, and writes a range of one of 1,000 files, of
+ * which another reads. With KINDS all moved whole pieces, of so many kinds of data; with ROUND, ranges that begin and end at
+ * multiples of it (8 or more), so that a read has several writers: parts of pieces, each of the same data.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static struct batch *calls;
 static int64_t now = 1700000000000000000;
 static struct batch *chunks;
 static int64_t kinds; /* of data; 0: no content */
+static int64_t cut;   /* ROUND; 0: whole pieces */
 static long pace;     /* ms of rest behind each block */
 static unsigned int data = 1;
 
@@ -109,31 +111,55 @@ static int64_t content_hash(int64_t file, int64_t pos, int64_t at, int64_t size,
 	return (int64_t)hash_u64((uint64_t)stored[file][piece]);
 }
 
+static void chunk(int64_t thread, int64_t file, int64_t dur, enum chunk_way way,
+		  enum chunk_form form, int64_t pos, int64_t at, int64_t size, int64_t hash)
+{
+	need((int)batch_add_row(chunks), "chunk");
+	set(chunks, CHUNK_START, now - dur);
+	set(chunks, CHUNK_DUR, dur);
+	set(chunks, CHUNK_THREAD_ID, thread);
+	set(chunks, CHUNK_FILE_ID, file);
+	set(chunks, CHUNK_WAY, way);
+	set(chunks, CHUNK_FORM, form);
+	if (pos >= 0)
+		set(chunks, CHUNK_POS, pos);
+	set(chunks, CHUNK_CALL_POS, at);
+	set(chunks, CHUNK_SIZE, size);
+	set(chunks, CHUNK_HASH, hash);
+	if (chunks->rows < BATCH_ROWS_MAX)
+		return;
+	need(store_append(to, chunks, &err), "chunks");
+	batch_clear(chunks);
+}
+
+/* Parts of the pieces of a file, of the same data at all times: as many times a number as they have bytes, so that they add up. */
+static void parts(int64_t thread, int64_t file, int64_t pos, int64_t bytes, int64_t dur,
+		  enum chunk_way way)
+{
+	for (int64_t at = 0, size; at < bytes; at += size) {
+		int64_t piece = (pos + at) / CONTENT_PIECE;
+
+		size = MIN(bytes - at, (piece + 1) * CONTENT_PIECE - pos - at);
+		chunk(thread, file, dur, way, size == CONTENT_PIECE ? FORM_PIECE : FORM_PART,
+		      pos + at, at, size,
+		      (int64_t)(hash_u64((uint64_t)(file * PIECES + piece + 1)) * (uint64_t)size));
+	}
+}
+
 /* What the call moved, of so many kinds of data: pieces of 4 KiB of a file, or one buffer of a socket (pos -1). */
 static void content(int64_t thread, int64_t file, int64_t pos, int64_t bytes, int64_t dur,
 		    enum chunk_way way, int64_t kind)
 {
 	int64_t piece = pos < 0 ? bytes : CONTENT_PIECE;
 
-	for (int64_t at = 0; at < bytes; at += piece) {
-		need((int)batch_add_row(chunks), "chunk");
-		set(chunks, CHUNK_START, now - dur);
-		set(chunks, CHUNK_DUR, dur);
-		set(chunks, CHUNK_THREAD_ID, thread);
-		set(chunks, CHUNK_FILE_ID, file);
-		set(chunks, CHUNK_WAY, way);
-		set(chunks, CHUNK_FORM, pos < 0 ? FORM_BUFFER : FORM_PIECE);
-		if (pos >= 0)
-			set(chunks, CHUNK_POS, pos + at);
-		set(chunks, CHUNK_CALL_POS, at);
-		set(chunks, CHUNK_SIZE, MIN(bytes - at, piece));
-		set(chunks, CHUNK_HASH,
-		    content_hash(file, pos, at, MIN(bytes - at, piece), way, kind));
-		if (chunks->rows < BATCH_ROWS_MAX)
-			continue;
-		need(store_append(to, chunks, &err), "chunks");
-		batch_clear(chunks);
+	if (pos >= 0 && cut) {
+		parts(thread, file, pos, bytes, dur, way);
+		return;
 	}
+	for (int64_t at = 0; at < bytes; at += piece)
+		chunk(thread, file, dur, way, pos < 0 ? FORM_BUFFER : FORM_PIECE,
+		      pos < 0 ? pos : pos + at, at, MIN(bytes - at, piece),
+		      content_hash(file, pos, at, MIN(bytes - at, piece), way, kind));
 }
 
 static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes,
@@ -177,7 +203,8 @@ int main(int argc, char **argv)
 	     argv[1]);
 	dimensions();
 	kinds = argc > 4 ? strtoll(argv[4], NULL, 10) : 0;
-	round = kinds ? CONTENT_PIECE : 1;
+	cut = argc > 5 ? strtoll(argv[5], NULL, 10) : 0;
+	round = cut ? cut : kinds ? CONTENT_PIECE : 1;
 	need(batch_new(&calls, TABLE_OP), "calls");
 	need(batch_new(&chunks, TABLE_CHUNK), "chunks");
 	for (int64_t i = 0; i < THREADS; i++)

@@ -86,6 +86,9 @@ with tempfile.TemporaryDirectory() as folder:
     for sentence, expr in SENTENCES.items():
         want, of, since = tree('--of', expr), tree('--of', sentence), tree('--from', sentence)
         tap.check(f'"{sentence}" selects what the expression does, with --from too', want and want == of == since, len(want), len(of), len(since))
+    for expr in ('op==write', 'bytes>1'):
+        want, since = tree('--of', expr), tree('--from', expr)
+        tap.check(f'--from takes "{expr}", which has no space', want and want == since, len(want), len(since))
 SPARSE = """
 import os
 for folder, last in ('a', b'x'), ('b', b'y'):

@@ -36,6 +36,20 @@ def cut(tap, server, trace):
     tap.check('its end is one row of loss', losses == '1\ttorn\n', losses)
     got, want = (run('query', '--csv', '-i', at, 'count()') for at in (server.address('cut'), part))
     tap.check('answers count what is there, and say that calls are missing', got[:2] == want[:2] and 'torn' in got[2] and 'torn' in want[2], got, want)
+    # a copy that was made during the recording is loaded like this one
+    code, _, said = run('load', '--to', server.address('cut'), trace)
+    for _ in range(100):  # the server removes rows in its own time
+        got = run('query', '--csv', '-i', server.address('cut'), 'count()')
+        if 'torn' not in got[2]:
+            break
+        time.sleep(0.1)
+    tap.check('the whole trace takes its place: nothing is missing any more', code == 0 and got == (0, f'count\n{ROWS}\n', ''), code, said, got)
+
+
+def refused(tap):
+    for address in ('clickhouse:/weir', 'http://localhost/weir', 'weir'):
+        code, out, said = run('load', '--to', address, 'x.weir')
+        tap.check(f'{address} is no store', code == 2 and not out and said.count('\n') == 1 and 'clickhouse://HOST' in said, code, said)
 
 
 def interrupted(tap, server, trace):
@@ -75,6 +89,7 @@ def main():
         print('1..0 # SKIP clickhouse-server is not installed')
         return 77
     tap = Tap()
+    refused(tap)
     with tempfile.TemporaryDirectory(prefix='weir-trouble-') as folder:
         trace = os.path.join(folder, 'a.weir')
         run('synth', '-q', '-o', trace, '--rows', str(ROWS), '--seed', '4')

@@ -178,13 +178,24 @@ def check_load(server, trace, rows):
     return everything
 
 
-def check_kills(server, trace, everything):
+def check_cut(server, trace, rows):
+    """A copy that was made during the recording has no end; the whole trace takes its place."""
+    part = os.path.join(FOLDER, 'cut.weir')
+    with open(trace, 'rb') as f, open(part, 'wb') as to:
+        whole = f.read()
+        to.write(whole[:len(whole) * 9 // 10])
+    done = load(server.address('c'), part)
+    tap.check('the end of a cut trace is a row of loss', done.returncode == 0 and server.count('c-loss', {'term': {'cause': 'torn'}}) == 1, done.stderr)
+    done = load(server.address('c'), trace)
+    left = server.count('c-loss', {'term': {'cause': 'torn'}}), server.count('c-blocks', {'term': {'table': 'loss'}})
+    first = server.count('c-op', {'bool': {'must_not': {'term': {'second': True}}}})
+    tap.check('which goes once the whole trace is loaded', done.returncode == 0 and left == (0, 0) and first == rows, done.stderr, left, first)
+
+
+def check_kills(server, trace, everything, took):
     """Loaders that are killed, while the data stream goes on in another index between them: no row twice, none missing."""
     rng = random.Random(SEED)
     killed = 0
-    took = time.monotonic()
-    load(server.address('timing'), trace)
-    took = time.monotonic() - took
     for i in range(KILLS):
         p = subprocess.Popen([WEIR, 'load', '--to', server.address('k'), trace], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0, took))
@@ -317,11 +328,13 @@ def check_percentiles(server, trace):
 
 
 def check_hosts(server, trace):
-    """Two machines in one store: --host reads the rows of one alone, whatever is asked."""
+    """Two machines in one store: --host reads the rows of one alone, whatever is asked. Returns the seconds that a load takes."""
     other = os.path.join(FOLDER, 'other.weir')
     subprocess.run(['unshare', '--uts', 'sh', '-c', 'hostname other; exec "$0" "$@"', WEIR, 'record', '-q', '-o', other, '--', 'cat', trace],
                    cwd=FOLDER, stdout=subprocess.DEVNULL, check=True)
+    took = time.monotonic()
     load(server.address('h'), trace, other)
+    took = time.monotonic() - took
     at = server.address('h')
     for question in ('by host | count()', 'by op | count(), sum(bytes) | sort count desc, op', 'from mark | by name | count() | sort name'):
         want = run(WEIR, 'query', '--csv', '-i', other, question)
@@ -337,6 +350,7 @@ def check_hosts(server, trace):
     tap.check(f'--host with {many} recordings', not failed and got.stdout.split()[1:] == [str(many)], failed, got.stdout, got.stderr)
     done = run(WEIR, 'query', '--host', 'nobody', '-i', at, 'count()')
     tap.check('--host of a machine that is not there', done.returncode == 1 and "'nobody'" in done.stderr and not done.stdout, done.stderr)
+    return took
 
 
 def check_refused(server):
@@ -491,13 +505,14 @@ def main():
     server = Server()
     try:
         everything = check_load(server, trace, rows)
+        check_cut(server, trace, rows)
         check_questions(server, trace, 'w')
         check_percentiles(server, trace)
         check_refused(server)
         check_dashboards(server)
-        check_hosts(server, trace)
+        took = check_hosts(server, trace)
         check_clocks(server)
-        check_kills(server, trace, everything)
+        check_kills(server, trace, everything, took)
         check_wrong(trace)
     finally:
         server.end()

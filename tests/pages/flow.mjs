@@ -33,6 +33,8 @@ async function point(page, picture, line, wanted, edges = [165, 10]) {
 	throw new Error(`nothing there says ${wanted}`);
 }
 
+const MAPS = 'import mmap; f = open("mapped", "wb+"); f.truncate(4096); mmap.mmap(f.fileno(), 4096)[:4] = b"weir"';
+
 async function recorded(browser) {
 	const { child, url } = await serve('pipe.trace');
 	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
@@ -51,6 +53,14 @@ async function recorded(browser) {
 		for (const r of want.tables.edges.rows) equal(digits(await page.locator('label', { hasText: r.via }).locator('span').innerText()), r.certain, r.via);
 		// content was recorded: no hint to record it
 		equal((await page.getByText('No data was altered').innerText()).trim(), 'No data was altered, lost in transit or delivered twice, as far as the bytes show.', 'verdict');
+	});
+
+	await test('what weir flow does not know is on the page', async () => {
+		equal(want.mapped_unseen, true, 'a file was mapped for writing');
+		const known = [want.unplaced, want.unfollowed, want.unjudged, want.mapped_unseen, want.mapped_unsure, want.contradictions + want.cycles, want.left_out];
+		const lines = await page.getByLabel('not known').locator('li').allInnerTexts();
+		equal(lines.length, known.filter(Boolean).length, 'lines');
+		if (!lines.some((l) => l.startsWith('files were mapped for writing'))) throw new Error(`it says ${JSON.stringify(lines)}`);
 	});
 
 	await test('a reason that is not wanted is not drawn', async () => {
@@ -192,7 +202,7 @@ async function many(browser) {
 
 await main(async (browser) => {
 	if (process.getuid() !== 0) return skipped('the page of what became of the bytes', 'needs root');
-	run('record', '-q', '--content', '-o', 'pipe.trace', '--', 'sh', '-c', 'head -c 300000 /dev/zero | cat | wc -c >out; cat out');
+	run('record', '-q', '--content', '-o', 'pipe.trace', '--', 'sh', '-c', `head -c 300000 /dev/zero | cat | wc -c >out; cat out; python3 -c '${MAPS}'`);
 	await recorded(browser);
 	run('record', '-q', '--content', '-o', 'content.trace', '--', 'sh', '-c', CONTENT);
 	await content(browser);

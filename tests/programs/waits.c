@@ -398,7 +398,8 @@ static int run_queue(void)
 	}
 	*end = 1;
 	child_join(pid);
-	MUST(nanosleep, (&(struct timespec){0, 1000000}), 0);
+	/* long enough that the timer cannot expire before the thread has left its CPU */
+	MUST(nanosleep, (&(struct timespec){0, 50000000}), 0);
 	is_any("runq_known", 1);
 	MUST(getppid);
 	is_later("thread_runq", &most);

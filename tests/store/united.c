@@ -17,6 +17,7 @@ struct recording {
 	int64_t first; /* ids begin here: what was seen before is another process, and another file */
 	int64_t stopped; /* of the process; INT64_MIN: it was not seen to end */
 	const char *path;
+	bool twins; /* its versions of /data were made at one time */
 };
 
 static void set(struct batch *b, unsigned int column, size_t row, int64_t v)
@@ -75,7 +76,7 @@ static void rows_of(const struct recording *r, struct batch_set *s)
 		set(b, FILE_DEV, i, 8);
 		set(b, FILE_INO, i, 12);
 		set(b, FILE_TYPE, i, FILE_TYPE_REGULAR);
-		set(b, FILE_BIRTH, i, it ? 1000 : 1001 + id);
+		set(b, FILE_BIRTH, i, it || r->twins ? 1000 : 1001 + id);
 		/* how often a recording saw the number used again identifies nothing outside */
 		set(b, FILE_GENERATION, i, id << 32);
 		set(b, FILE_SINCE, i, r->since);
@@ -216,6 +217,24 @@ static void blocks_say_the_same(void **state _unused_)
 	remove_folder();
 }
 
+/* What a recording tells apart stays apart when it is read with another one. */
+static void twins_of_one_recording(void **state _unused_)
+{
+	static const struct recording twins = {"twins", "beta",	   "b2",   300,
+					       1,	INT64_MIN, "/new", true};
+	_cleanup_(store_freep) struct store *s = NULL;
+	const struct dims *d;
+
+	make_folder();
+	write_recording(&early);
+	write_recording(&twins);
+	s = open_two(&early, &twins);
+	d = store_dims(s);
+	assert_int_not_equal(dims_file_inode(d, id_in(s, 1, 0)),
+			     dims_file_inode(d, id_in(s, 1, 1)));
+	remove_folder();
+}
+
 static void an_end_that_one_saw(void **state _unused_)
 {
 	struct recording ended = early;
@@ -274,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_recordings_of_one_process),
 		cmocka_unit_test(blocks_say_the_same),
+		cmocka_unit_test(twins_of_one_recording),
 		cmocka_unit_test(an_end_that_one_saw),
 		cmocka_unit_test(two_machines),
 	};

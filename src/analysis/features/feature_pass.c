@@ -11,7 +11,6 @@
 
 #define FEATURES_MAX	8
 #define FEATURES_ORIGIN "weir.features"
-#define ROWS_AT_ONCE	1024 /* rows of a table per block */
 
 extern const struct feature feature_habit;
 extern const struct feature feature_press;

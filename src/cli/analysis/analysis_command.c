@@ -305,7 +305,7 @@ int analysis_main(const struct analysis *a, struct analysis_opts *o, int argc, c
 		return r;
 	for (int i = 0; a->takes && i < argc && r >= 0; i++)
 		r = analysis_take(a, o, a->takes, argv[i], &err);
-	if (r >= 0 && a->from_otherwise && o->read.from && strchr(o->read.from, ' ') &&
+	if (r >= 0 && a->from_otherwise && o->read.from && strpbrk(o->read.from, " =<>~") &&
 	    !read_is_time(o->read.from)) {
 		r = analysis_take(a, o, a->from_otherwise, o->read.from, &err);
 		o->read.from = NULL;

@@ -42,26 +42,22 @@ static enum click_ids click_ids_of(const struct table_def *t, unsigned int colum
  * As recordings_replace() (store/file/read/recordings.h) does: ids of versions stay, ids of what they are versions of
  * are unified.
  */
-static bool is_replaced(const struct click_engine *e, const struct table_def *t,
-			unsigned int column)
+int click_same_table(const struct click_engine *e, const struct table_def *t, unsigned int column)
 {
-	int to = e->recording_count > 1 ? schema_refers(t, column) : -1;
+	int to = e->dims && e->recording_count > 1 ? schema_refers(t, column) : -1;
 
 	if (to == TABLE_THREAD)
-		return !strcasecmp(t->columns[column].name, "task");
+		return strcasecmp(t->columns[column].name, "task") ? -1 : to;
 	if (to == TABLE_FILE)
-		return !strcasecmp(t->columns[column].name, "inode");
-	return to >= 0 && schema_is_dimension((enum table_id)to);
+		return strcasecmp(t->columns[column].name, "inode") ? -1 : to;
+	return to >= 0 && schema_is_dimension((enum table_id)to) ? to : -1;
 }
 
-int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
-		      ssize_t recording, int64_t own)
+int64_t click_compose(const struct click_engine *e, int same, ssize_t recording, int64_t own)
 {
 	int64_t id = own < 0 ? own : id_compose(own, (uint64_t)recording);
-	int to = schema_refers(t, column);
 
-	return e->dims && is_replaced(e, t, column) ? dims_same(e->dims, (enum table_id)to, id)
-						    : id;
+	return same >= 0 ? dims_same(e->dims, (enum table_id)same, id) : id;
 }
 
 /* A requested column of the batch. */
@@ -70,6 +66,7 @@ struct click_column {
 	const struct native_column *from;
 	bool bytes;
 	enum click_ids ids;
+	int same; /* click_same_table() */
 };
 
 /* The id of a call as if trace files were read together: its file, and its row in it (batch/ids.h). */
@@ -95,7 +92,7 @@ static int put_numbers(const struct click_engine *e, const struct native_reader 
 			continue;
 		v = native_int(c->from, i);
 		if (c->ids == CLICK_IDS_COMPOSED)
-			v = click_compose(e, b->def, c->column, recordings[i - from], v);
+			v = click_compose(e, c->same, recordings[i - from], v);
 		if (c->ids == CLICK_IDS_OF_CALLS)
 			v = click_batch_call(e, recordings[i - from],
 					     (uint64_t)native_int(&in->columns[2], i) >> ID_SHIFT,
@@ -132,8 +129,9 @@ static int click_batch_put_texts(const struct click_column *c, size_t from, size
 }
 
 /* Finds the columns of the set in the answer. */
-static int click_batch_find_columns(const struct native_reader *in, const struct batch *b,
-				    uint64_t columns, struct click_column *ret, size_t *ret_count)
+static int click_batch_find_columns(const struct click_engine *e, const struct native_reader *in,
+				    const struct batch *b, uint64_t columns,
+				    struct click_column *ret, size_t *ret_count)
 {
 	size_t at = 3;
 
@@ -146,7 +144,8 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 		*c = (struct click_column){.column = i,
 					   .from = &in->columns[at++],
 					   .bytes = column_is_bytes(b->def->columns[i].type),
-					   .ids = click_ids_of(b->def, i)};
+					   .ids = click_ids_of(b->def, i),
+					   .same = click_same_table(e, b->def, i)};
 		if (c->bytes != (c->from->width == 0) ||
 		    c->from->is_float != (b->def->columns[i].type == COLUMN_FLOAT))
 			return -EBADMSG;
@@ -203,7 +202,7 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 		return -EBADMSG;
 	batch_clear(b);
 	b->row_id = -1;
-	r = click_batch_find_columns(in, b, columns, found, &count);
+	r = click_batch_find_columns(e, in, b, columns, found, &count);
 	if (r < 0)
 		return r;
 	for (size_t i = from; i < to; i++) {

@@ -90,9 +90,13 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 static int read_recordings(struct click_engine *e, struct error *err)
 {
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
+	_cleanup_(map_free) struct map boots = {0};
 	_cleanup_buf_ struct buf sql = {0};
+	/* a boot that is unknown is like no other (batch/identity.h) */
 	int r = buf_printf(&sql,
-			   "SELECT recording, min(began), min(part), max(part) FROM recording "
+			   "SELECT recording, min(began), min(part), max(part), "
+			   "any(cityHash64(host, if(boot = '', toString(recording), boot))) "
+			   "FROM recording "
 			   "WHERE 1%s GROUP BY recording ORDER BY min(began), recording "
 			   "FORMAT Native",
 			   buf_str(&e->hosts));
@@ -110,6 +114,8 @@ static int read_recordings(struct click_engine *e, struct error *err)
 			uint32_t number = (uint32_t)native_int(&in.columns[0], i);
 
 			r = map_set(&e->by_number, number, e->recording_count);
+			if (r >= 0)
+				r = map_set(&boots, (uint64_t)native_int(&in.columns[4], i), 1);
 			e->recordings[e->recording_count++] = (struct click_recording){
 				.number = number,
 				.began = native_int(&in.columns[1], i),
@@ -119,6 +125,7 @@ static int read_recordings(struct click_engine *e, struct error *err)
 				    (uint64_t)native_int(&in.columns[2], i) + 1;
 		}
 	}
+	e->apart = boots.count == e->recording_count;
 	return r;
 }
 
@@ -265,12 +272,12 @@ static bool dims_are_current(struct click_engine *e, const uint64_t *now)
 	       (!e->dims_narrow.len || !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow)));
 }
 
-/* Reads the columns that the plan needs. With one recording, files are distinguished by their ids alone. */
+/* Reads the columns that the plan needs. Files that no two recordings share are distinguished by their ids alone. */
 static int click_dims_read_files(struct click_engine *e, struct error *err)
 {
 	uint64_t columns = click_all_columns(TABLE_FILE);
 
-	e->dims_by_id = e->by_id && e->recording_count == 1;
+	e->dims_by_id = e->by_id && e->apart;
 	buf_clear(&e->dims_narrow);
 	buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
 	if (e->narrow.len)
@@ -284,7 +291,7 @@ int click_name_files(struct click_engine *e, const struct plan *p, const struct 
 		     struct error *err)
 {
 	_cleanup_buf_ struct buf where = {0};
-	size_t count, found = 0;
+	size_t count, found = 0, at;
 	const struct plan_field *fields = plan_output(p, &count);
 	int r;
 
@@ -295,8 +302,12 @@ int click_name_files(struct click_engine *e, const struct plan *p, const struct 
 
 		if (k.type != QUERY_ENTITY || k.entity != TABLE_FILE || rows->cells[i].null)
 			continue;
-		buf_printf(&where, "%s%lld", found++ ? "," : " AND ifNull(id, -1) IN (",
-			   (long long)rows->cells[i].i);
+		at = id_recording(rows->cells[i].i);
+		if (at >= e->recording_count)
+			continue;
+		buf_printf(&where, "%s(%u,%llu)",
+			   found++ ? "," : " AND (recording, ifNull(id, -1)) IN (",
+			   e->recordings[at].number, (unsigned long long)id_own(rows->cells[i].i));
 	}
 	r = buf_printf(&where, ")");
 	if (r < 0)

@@ -107,18 +107,19 @@ static bool is_text(const struct expr *e)
 	       e->type.type == QUERY_CODE;
 }
 
-/* True if the expression depends on an id alone: across recordings the server has equal ids for different things. */
-static bool is_of_id(const struct group_query *g, const struct expr *e)
-{
-	int column = g->engine->recording_count > 1 ? click_only_column(g->p->table, e) : -1;
-
-	return column >= 0 && schema_table(g->p->table)->columns[column].type == COLUMN_ID;
-}
-
+/* Across recordings the server has equal ids for different things. */
 static bool id_has_recording(const struct group_query *g, unsigned int column)
 {
 	return g->engine->recording_count > 1 &&
 	       schema_table(g->p->table)->columns[column].type == COLUMN_ID;
+}
+
+/* True if the expression depends on such an id alone. */
+static bool is_of_id(const struct group_query *g, const struct expr *e)
+{
+	int column = click_only_column(g->p->table, e);
+
+	return column >= 0 && id_has_recording(g, (unsigned int)column);
 }
 
 /* Adds an id or a code as a number. */
@@ -151,11 +152,8 @@ static int add_dimension(struct group_query *g, size_t i)
 		part->is_key = true;
 		return click_group_add_key(g, f->expr->column, &part->columns[0]);
 	}
-	if (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0) {
-		buf_clear(&text);
-		r = expr_sql(g, f->expr, &text);
-		return r < 0 ? r : add_column(g, buf_str(&text), &part->columns[0]);
-	}
+	if (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0)
+		return add_column(g, buf_str(&text), &part->columns[0]);
 	if (f->expr->kind == EXPR_COLUMN && f->expr->type.type == QUERY_TEXT) {
 		buf_clear(&text);
 		r = clickhouse_column(g->p->table, f->expr->column, &text);
@@ -482,8 +480,8 @@ static int group_open(struct group_query *g, struct error *err)
 }
 
 /* The id or code in a row of the answer; -ESTALE: of an unknown recording. *ret_null: none. */
-static int key_value(const struct group_query *g, unsigned int column, int64_t key, int64_t *ret,
-		     bool *ret_null)
+static int key_value(const struct group_query *g, unsigned int column, int same, int64_t key,
+		     int64_t *ret, bool *ret_null)
 {
 	int64_t own = key, k = 0;
 
@@ -495,7 +493,7 @@ static int key_value(const struct group_query *g, unsigned int column, int64_t k
 	if (k < 0 || k >= (int64_t)MAX(g->engine->recording_count, (size_t)1))
 		return -ESTALE;
 	*ret = g->ids->def->columns[column].type == COLUMN_ID
-		       ? click_compose(g->engine, g->ids->def, column, k, own)
+		       ? click_compose(g->engine, same, k, own)
 		       : own;
 	return 0;
 }
@@ -528,13 +526,15 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 	batch_clear(g->ids);
 	batch_resize(g->ids, to - from);
 	for (unsigned int c = 0; c < g->ids->def->column_count && r >= 0; c++) {
+		int same = click_same_table(g->engine, g->ids->def, c);
+
 		if (!g->lookups[c])
 			continue;
 		for (size_t i = from; i < to && r >= 0; i++) {
 			int64_t key = native_int(&in->columns[g->lookups[c] - 1], i), id;
 			bool null;
 
-			r = key_value(g, c, key, &id, &null);
+			r = key_value(g, c, same, key, &id, &null);
 			if (r == -ESTALE)
 				return group_stale(err);
 			if (r >= 0 && !null)

@@ -34,6 +34,7 @@ struct click_engine {
 	struct buf hosts;
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
+	bool apart; /* no two recordings are of one boot of a machine: they have no file in common */
 	struct map by_number;
 	uint64_t files; /* in all recordings */
 	struct dims *dims;
@@ -100,9 +101,10 @@ int click_users(struct engine *e, const struct query_users **ret, struct error *
 int click_own_current(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_batch.c: converts rows [from, to) of a block, selected with click_columns(), to a batch; `ends` may be NULL. */
 int click_columns(const struct table_def *t, uint64_t columns, struct buf *out);
-/* An id as it appears in batches. */
-int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
-		      ssize_t recording, int64_t own);
+/* The table whose unified ids the column has in batches; -1: its ids stay as they are. */
+int click_same_table(const struct click_engine *e, const struct table_def *t, unsigned int column);
+/* An id as it appears in batches; same: click_same_table() of its column. */
+int64_t click_compose(const struct click_engine *e, int same, ssize_t recording, int64_t own);
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends) _must_check_;
 

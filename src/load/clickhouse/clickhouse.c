@@ -369,6 +369,16 @@ static int click_flush(struct load_target *t, struct error *err)
 	return r < 0 ? r : send_table(c, TABLE_OWN, err);
 }
 
+static int click_drop(struct load_target *t, enum table_id table, uint64_t seq, struct error *err)
+{
+	struct click *c = (struct click *)t;
+
+	return clickhouse_ask(&c->server, NULL, err,
+			      "ALTER TABLE `%s` DELETE WHERE recording = %u AND block_no = %llu",
+			      schema_table(table)->name, c->recording,
+			      (unsigned long long)clickhouse_block_no(c->part, false, seq));
+}
+
 /* Rows of a table made after recording have their generation in place of their end. */
 static const int64_t *click_ends(struct click *c, const struct load_block *b)
 {
@@ -477,6 +487,7 @@ const struct load_target_ops clickhouse_target = {
 	.has = click_has,
 	.put = click_put,
 	.flush = click_flush,
+	.drop = click_drop,
 	.made = click_made,
 	.own = click_own,
 	.own_schema = click_own_schema,

@@ -554,6 +554,30 @@ static int search_load_put(struct load_target *t, const struct load_block *b, st
 	return r;
 }
 
+/* The rows of the block, and its mark. */
+static int search_load_drop(struct load_target *t, enum table_id table, uint64_t seq,
+			    struct error *err)
+{
+	struct search_load *s = (struct search_load *)t;
+	const char *name = schema_table(table)->name;
+	int64_t first = documents_n(seq, false, false);
+	char path[PATH_MAX_LEN];
+
+	search_load_refresh(s);
+	snprintf(path, sizeof(path),
+		 "/%.100s-%s,%.100s-blocks/_delete_by_query?conflicts=proceed&refresh=true",
+		 s->server.prefix, name, s->server.prefix);
+	return search_json(
+		&s->server, "POST", path,
+		json_pack("{s{s{s[{s{ss}},{s{sI}}],si,s[{s{s{sI,sI}}},{s{s[{s{ss}},{s{sI}}]}}]}}}",
+			  "query", "bool", "filter", "term", "rec", s->rec, "term", "part",
+			  (json_int_t)s->part, "minimum_should_match", 1, "should", "range", "n",
+			  "gte", (json_int_t)first, "lt",
+			  (json_int_t)(first + (1 << SEARCH_ROW_BITS)), "bool", "filter", "term",
+			  "table", name, "term", "seq", (json_int_t)seq),
+		NULL, err);
+}
+
 const struct load_target_ops opensearch_target = {
 	.name = "OpenSearch",
 	.scheme = SEARCH_SCHEME,
@@ -563,5 +587,6 @@ const struct load_target_ops opensearch_target = {
 	.has = search_load_has,
 	.put = search_load_put,
 	.flush = search_load_flush,
+	.drop = search_load_drop,
 	.free = search_load_free,
 };

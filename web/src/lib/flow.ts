@@ -2,6 +2,7 @@
 // The answer of `weir flow --json`, and its conversion for the space-time picture.
 
 import type { Loss } from './api';
+import { count, size } from './format';
 
 export interface FlowVerdict {
 	number: number;
@@ -68,6 +69,13 @@ export interface Flow {
 	operations: number;
 	edges: number;
 	contradictions: number;
+	cycles: number;
+	unplaced: number;
+	unfollowed: number;
+	unjudged: number;
+	mapped_unseen: boolean;
+	mapped_unsure: number;
+	left_out: number;
 	tables: {
 		evidence: { rows: FlowEvidence[] };
 		replication: { rows: { way: string; objects: number; bytes: number; lags: string }[] };
@@ -75,6 +83,21 @@ export interface Flow {
 		clocks: { rows: FlowClock[] };
 		list?: { rows: FlowEdge[] };
 	};
+}
+
+/** What the result does not know, in the words of `weir flow`. */
+export function unknownOf(f: Flow): string[] {
+	const counted = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
+	const all: [number | boolean, string][] = [
+		[f.unplaced, `${counted(f.unplaced, 'call')} on streams that began before the recording`],
+		[f.unfollowed, `${counted(f.unfollowed, 'call')} that moved datagrams over IP whose other end was not found`],
+		[f.unjudged, `${counted(f.unjudged, 'datagram')} over IP altered or not received, but equal to others or not alone`],
+		[f.mapped_unseen, 'files were mapped for writing and not read afterwards: what was stored in them is not known'],
+		[f.mapped_unsure, `${size(f.mapped_unsure)} stored through mappings of several processes, not known by which`],
+		[f.contradictions + f.cycles, `contradictions: ${count(f.contradictions + f.cycles)}`],
+		[f.left_out, `left out, as they do not fit into memory: ${count(f.left_out)}; select a range`],
+	];
+	return all.filter(([is]) => is).map(([, text]) => text);
 }
 
 /** The colour of each reason, a variable of app.css. */
