@@ -32,6 +32,17 @@ int click_recording_order(const struct click_engine *e, struct buf *out)
 	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
+int click_recording_key(const struct click_engine *e, struct buf *out)
+{
+	buf_printf(out, "bitShiftLeft(toInt64(transform(recording, [");
+	for (size_t i = 0; i < e->recording_count; i++)
+		buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
+	buf_printf(out, "], [");
+	for (size_t i = 0; i < e->recording_count; i++)
+		buf_printf(out, "%s%zu", i ? "," : "", i);
+	return buf_printf(out, "], %zu)), %d)", e->recording_count, ID_SHIFT);
+}
+
 /* Requires that every named machine exists: a misspelt name must not give an empty result. */
 static int check_host(struct click_engine *e, const char *sql, const char *host, struct error *err)
 {

@@ -130,13 +130,8 @@ static int click_group_add_key(struct group_query *g, unsigned int column, size_
 	int r;
 
 	if (id_has_recording(g, column)) {
-		buf_printf(&text, "bitShiftLeft(toInt64(transform(recording, [");
-		for (size_t i = 0; i < e->recording_count; i++)
-			buf_printf(&text, "%s%u", i ? "," : "", e->recordings[i].number);
-		buf_printf(&text, "], [");
-		for (size_t i = 0; i < e->recording_count; i++)
-			buf_printf(&text, "%s%zu", i ? "," : "", i);
-		buf_printf(&text, "], %zu)), %d) + ", e->recording_count, ID_SHIFT);
+		click_recording_key(e, &text);
+		buf_printf(&text, " + ");
 	}
 	buf_printf(&text, "ifNull(");
 	clickhouse_column(g->p->table, column, &text);
