@@ -373,7 +373,7 @@ struct memory_job {
 static struct memory_job *queued;
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
-static atomic_int worker, other, turns, first_job, second_job, both;
+static atomic_int worker, other, turns, first_job, working, second_job, both;
 
 static void *busy_worker(void *arg)
 {
@@ -390,6 +390,7 @@ static void *busy_worker(void *arg)
 		queued = j->next;
 		pthread_mutex_unlock(&queue_lock);
 		call(j->number, "work");
+		atomic_store(&working, 1);
 		for (int k = 0; j->turns && k < TURNS; k++) {
 			turn_take();
 			until_asleep(getpid(), atomic_load(&other));
@@ -416,7 +417,6 @@ static void *asks_worker(void *arg)
 	struct mark m = begin("busy", 0);
 
 	j->number = m.number;
-	atomic_store(&j->of, tid());
 	atomic_store(j->turns ? &first_job : &second_job, m.number);
 	pthread_mutex_lock(&queue_lock);
 	while (*last)
@@ -424,6 +424,7 @@ static void *asks_worker(void *arg)
 	*last = j;
 	pthread_cond_signal(&queue_filled);
 	pthread_mutex_unlock(&queue_lock);
+	atomic_store(&j->of, tid()); /* from here on it sleeps only until its job is done */
 	pthread_mutex_lock(&j->lock);
 	while (!j->done)
 		pthread_cond_wait(&j->answered, &j->lock);
@@ -450,6 +451,7 @@ static void memory_pool(void)
 	atomic_store(&turns, m.number);
 	turn_take();
 	start(&t[0], asks_worker, &jobs[0]);
+	until(&working); /* else it is asleep as it has no job yet */
 	for (int i = 0; i < TURNS; i++) {
 		turn_drop(atomic_load(&worker));
 		turn_take();
