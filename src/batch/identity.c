@@ -192,7 +192,7 @@ static int note_host(struct identity *k, int64_t id)
 	return map_set(&k->hosts, id_recording(id), host);
 }
 
-/* Rows of one recording stay distinct, as they are when it is read alone; only a host may be described again. */
+/* Rows of one recording stay distinct, as they are when it is read alone. */
 int identity_learn(struct identity *k, const struct batch *b, size_t row, int64_t first)
 {
 	struct buf *key = &k->key;
@@ -210,9 +210,7 @@ int identity_learn(struct identity *k, const struct batch *b, size_t row, int64_
 	if (key->len > sizeof(int64_t)) {
 		if (!map_get(&k->known, hash, &known))
 			r = map_set(&k->known, hash, (uint64_t)first);
-		else if (known != (uint64_t)first &&
-			 (b->table == TABLE_HOST ||
-			  id_recording((int64_t)known) != id_recording(first)))
+		else if (id_recording((int64_t)known) != id_recording(first))
 			r = map_set(&k->others[b->table], (uint64_t)first, known);
 	}
 	return r < 0 || b->table != TABLE_HOST ? r : note_host(k, first);

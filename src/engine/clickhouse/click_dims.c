@@ -19,6 +19,7 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 	return map_get(&e->by_number, number, &at) ? (ssize_t)at : -1;
 }
 
+/* Recordings that were added meanwhile come last. */
 int click_recording_order(const struct click_engine *e, struct buf *out)
 {
 	int r;
@@ -29,18 +30,18 @@ int click_recording_order(const struct click_engine *e, struct buf *out)
 	for (size_t i = 0; i < e->recording_count && e->recording_count > 1; i++)
 		buf_printf(out, "%s%zu", i ? "," : "], [", i);
 	r = buf_status(out);
-	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
+	return r < 0 || e->recording_count <= 1 ? r
+						: buf_printf(out, "], %zu)", e->recording_count);
 }
 
 int click_recording_key(const struct click_engine *e, struct buf *out)
 {
-	buf_printf(out, "bitShiftLeft(toInt64(transform(recording, [");
-	for (size_t i = 0; i < e->recording_count; i++)
-		buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
-	buf_printf(out, "], [");
-	for (size_t i = 0; i < e->recording_count; i++)
-		buf_printf(out, "%s%zu", i ? "," : "", i);
-	return buf_printf(out, "], %zu)), %d)", e->recording_count, ID_SHIFT);
+	int r;
+
+	assert(e->recording_count > 1);
+	buf_printf(out, "bitShiftLeft(toInt64(");
+	r = click_recording_order(e, out);
+	return r < 0 ? r : buf_printf(out, "), %d)", ID_SHIFT);
 }
 
 /* Requires that every named machine exists: a misspelt name must not give an empty result. */

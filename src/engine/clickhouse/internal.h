@@ -73,7 +73,7 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number);
 
 /* SQL that orders rows like their recordings. */
 int click_recording_order(const struct click_engine *e, struct buf *out) _must_check_;
-/* SQL for what is added to an id of a row for one that no other recording has (batch/ids.h). */
+/* SQL for what is added to an id of a row for one that no other of several recordings has (batch/ids.h). */
 int click_recording_key(const struct click_engine *e, struct buf *out);
 
 /* click_dims.c: restricts the engine to these machines; errors as for connect(). */
