@@ -78,10 +78,10 @@ struct duck {
 	unsigned int follows; /* number made so far; each has a table */
 	/* `annotations` is used; `annotations_own` is freed */
 	struct annotations *annotations, *annotations_own;
-	bool borrowed;		 /* the store is borrowed: its owner refreshes it */
-	bool confined;		 /* for untrusted SQL */
-	unsigned int views_made; /* how many of weir's own */
-	uint64_t users_seen;	 /* store_made_changes() when the views of other tables were made */
+	bool borrowed;			 /* the store is borrowed: its owner refreshes it */
+	bool confined;			 /* for untrusted SQL */
+	bool view_made[TABLE_COUNT + 1]; /* weir's own; the last one is op_named */
+	uint64_t users_seen; /* store_made_changes() when the views of other tables were made */
 	/* one statement runs at a time: the members below change only between statements */
 	size_t pin; /* number of blocks that the statement sees */
 	struct words vocab[32];
