@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "cli/terminal/bars.h"
@@ -111,9 +112,7 @@ static int by_total(const void *a, const void *b)
 {
 	const struct total *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n < y->n ? 1 : -1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return ORDER(y->n, x->n) ?: ORDER(x->key, y->key);
 }
 
 static int add_totals(struct trend *t)

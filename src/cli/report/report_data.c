@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "cli/report/report_requests.h"
 #include "names/names.h"
 #include "schema/ops.h"
@@ -372,11 +373,8 @@ static int times_order(const void *a, const void *b)
 {
 	const struct thread_time *x = a, *y = b;
 
-	if (MAX(x->io, x->async) != MAX(y->io, y->async))
-		return MAX(x->io, x->async) > MAX(y->io, y->async) ? -1 : 1;
-	if (x->wait != y->wait)
-		return x->wait > y->wait ? -1 : 1;
-	return (x->task > y->task) - (x->task < y->task);
+	return ORDER(MAX(y->io, y->async), MAX(x->io, x->async)) ?: ORDER(y->wait, x->wait)
+								 ?: ORDER(x->task, y->task);
 }
 
 /* Requests overlap, and their thread does other work meanwhile: they are not part of its time. */
@@ -431,8 +429,7 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 		free(all.items);
 		return e;
 	}
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), times_order);
+	array_sort(all.items, all.count, times_order);
 	*ret = all.items;
 	*ret_count = all.count;
 	return 0;

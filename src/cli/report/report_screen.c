@@ -508,16 +508,6 @@ static int print_threads(const struct report *r)
 
 /* ---- operations ---- */
 
-static int calls_order(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a,
-				*y = *(const struct rollup_row *const *)b;
-
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return (x->op > y->op) - (x->op < y->op);
-}
-
 static bool is_other(const struct rollup_row *row)
 {
 	return !report_is_io(row) && !report_is_wait(row);
@@ -583,7 +573,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 	uint64_t calls = 0, time_ns = 0;
 	size_t count = 0, named = 0;
 	char name[32];
-	int e = page_rows(by_op, take, calls_order, &rows, &count);
+	int e = page_rows(by_op, take, page_calls_order, &rows, &count);
 
 	if (e < 0 || !count)
 		return e;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "query/eval/eval_internal.h"
 
 #define always_inline inline __attribute__((always_inline))
@@ -139,20 +140,9 @@ static bool list_has(const struct eval_node *n, int64_t v)
 	uint64_t flip =
 		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* makes all comparisons unsigned */
 	uint64_t want = (uint64_t)v ^ flip;
-	size_t low = 0, high = n->count;
+	size_t at = array_first(i, 0, n->count, ((uint64_t)n->list[i] ^ flip) >= want);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		uint64_t at = (uint64_t)n->list[mid] ^ flip;
-
-		if (at == want)
-			return true;
-		if (at < want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return false;
+	return at < n->count && n->list[at] == v;
 }
 
 static ssize_t filter_list(struct eval_run *r, const struct eval_node *n, bool want,

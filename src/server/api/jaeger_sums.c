@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/api/jaeger_sums.h"
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -125,9 +126,7 @@ static int compare_pairs(const void *a, const void *b)
 {
 	const struct service_pair *x = a, *y = b;
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return (x->second > y->second) - (x->second < y->second);
+	return ORDER(x->first, y->first) ?: ORDER(x->second, y->second);
 }
 
 /* Writes a 64-bit number as a string, as protobuf's JSON does. */
@@ -170,23 +169,12 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 /* The first pair of a trace, in sorted order. */
 static size_t first_pair(const struct jaeger_sums *s, uint32_t trace)
 {
-	size_t low = 0, high = s->pairs.count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->pair[mid].first < trace)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_first(i, 0, s->pairs.count, s->pair[i].first >= trace);
 }
 
 void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, struct js *out)
 {
-	if (s->pairs.count)
-		qsort(s->pair, s->pairs.count, sizeof(*s->pair), compare_pairs);
+	array_sort(s->pair, s->pairs.count, compare_pairs);
 	js_open(out, '{');
 	js_key(out, "summaries");
 	js_open(out, '[');

@@ -28,9 +28,7 @@ static int by_since(const void *a, const void *b)
 {
 	const struct version *x = a, *y = b;
 
-	if (x->since != y->since)
-		return x->since < y->since ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return ORDER(x->since, y->since) ?: ORDER(x->id, y->id);
 }
 
 static void route_file_put_event(const struct question *q, struct js *j, int64_t time,
@@ -73,8 +71,7 @@ static int route_file_list_versions(const struct question *q, int64_t inode, str
 		if (id != inode && names_inode(d, id) == inode)
 			r = add_version(&v, &n, &cap, d, id);
 	}
-	if (n)
-		qsort(v, n, sizeof(*v), by_since);
+	array_sort(v, n, by_since);
 	*ret = v;
 	*ret_n = MIN(n, (size_t)LIFE_MAX);
 	return r;
@@ -109,8 +106,7 @@ static int put_recreated(const struct question *q, struct js *j, int64_t inode, 
 			continue;
 		r = array_add(later, n, cap, (struct version){id, f->since});
 	}
-	if (n)
-		qsort(later, n, sizeof(*later), by_since);
+	array_sort(later, n, by_since);
 	for (size_t i = 0; i < n && r >= 0; i++)
 		route_file_put_event(q, j, later[i].since, "recreated", name);
 	return r;

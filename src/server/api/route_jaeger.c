@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/when.h"
 #include "exchange/span_out.h"
@@ -353,9 +354,8 @@ static int take_trace(void *arg, const struct span_out *span)
 static int compare_newest(const void *a, const void *b, void *newest)
 {
 	const int64_t *at = newest;
-	int64_t x = at[*(const uint32_t *)a], y = at[*(const uint32_t *)b];
 
-	return (x < y) - (x > y);
+	return ORDER(at[*(const uint32_t *)b], at[*(const uint32_t *)a]);
 }
 
 /* Keeps the `limit` newest of the traces found. */

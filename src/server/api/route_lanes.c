@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "server/sums/running_calls.h"
 #include "server/sums/who.h"
@@ -36,15 +37,12 @@ static struct bytes container_of_lane(const struct lane *l)
 static int route_lanes_by_place(const void *a, const void *b)
 {
 	const struct lane *x = a, *y = b;
-	int c = bytes_compare(route_lanes_host_of(x), route_lanes_host_of(y));
 
-	if (!c)
-		c = bytes_compare(container_of_lane(x), container_of_lane(y));
-	if (!c)
-		c = (x->pid > y->pid) - (x->pid < y->pid);
-	if (!c)
-		c = (x->tid > y->tid) - (x->tid < y->tid);
-	return c ? c : (x->task > y->task) - (x->task < y->task);
+	return bytes_compare(route_lanes_host_of(x), route_lanes_host_of(y))
+		       ?: bytes_compare(container_of_lane(x), container_of_lane(y))
+		       ?: ORDER(x->pid, y->pid)
+		       ?: ORDER(x->tid, y->tid)
+		       ?: ORDER(x->task, y->task);
 }
 
 /* Sums by thread. */

@@ -480,9 +480,7 @@ static int by_lane(const void *a, const void *b)
 {
 	const struct one_call *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->lane, y->lane) ?: ORDER(x->start, y->start);
 }
 
 static int put_picture(struct question *q, struct painter *w, const int64_t *ids)
@@ -494,8 +492,7 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 		return r;
 	o->q = q;
 	o->lane_ids = ids;
-	if (w->count)
-		qsort(w->calls, w->count, sizeof(*w->calls), by_lane);
+	array_sort(w->calls, w->count, by_lane);
 	for (size_t i = 0; i < w->count; i++)
 		route_timeline_put_row(o, &w->calls[i], 1, 1);
 	for (uint32_t lane = 0; lane < w->picture->lane_count; lane++) {
