@@ -94,11 +94,9 @@ int live_make(struct live *l, struct store *s, size_t pin, enum table_id table, 
 
 		if (block->table != table || block->damaged)
 			continue;
-		r = grow((void **)&l->blocks, &cap, l->block_count + 1, sizeof(*l->blocks));
-		if (r < 0)
-			break;
-		l->blocks[l->block_count++] = i;
-		r = live_add_block(l, s, cursor, &last, err);
+		r = array_add(l->blocks, l->block_count, cap, i);
+		if (r >= 0)
+			r = live_add_block(l, s, cursor, &last, err);
 	}
 	if (r >= 0)
 		r = live_fill(l, &last);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "store/store.h"
 
@@ -76,10 +77,9 @@ static int hosts_look(struct hosts *h, const char *path, struct error *err)
 		r = hosts_wants(h, s, &wanted, err);
 	if (r < 0 || !wanted)
 		return r;
-	r = grow((void **)&h->paths, &h->cap, h->count + 1, sizeof(*h->paths));
+	r = array_add(h->paths, h->count, h->cap, path);
 	if (r < 0)
 		return error_set(err, r, "out of memory");
-	h->paths[h->count++] = path;
 	h->bytes += strlen(path) + 1;
 	return 0;
 }

@@ -85,7 +85,7 @@ static int query_trend_read_cells(struct trend *t, struct answer *rows, struct e
 	while ((r = answer_next(rows, err)) == 1) {
 		struct value at = answer_get(rows, t->time_at), key = answer_get(rows, t->key_at),
 			     n = answer_get(rows, t->value_at);
-		struct cell *cell;
+		struct cell cell = {.at = at.i, .n = n.i};
 
 		if (n.null || n.i < 0)
 			continue;
@@ -95,12 +95,8 @@ static int query_trend_read_cells(struct trend *t, struct answer *rows, struct e
 		}
 		buf_clear(&text);
 		if (cell_put(&text, t->key, &key, false, &t->print->style) < 0 ||
-		    grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*cell)) < 0)
-			return -ENOMEM;
-		cell = &t->cells[t->count++];
-		*cell = (struct cell){.at = at.i, .n = n.i};
-		if (intern_add(&t->keys, text.data ? text.data : (const uint8_t *)"", text.len,
-			       &cell->key) < 0)
+		    intern_add(&t->keys, buf_str(&text), text.len, &cell.key) < 0 ||
+		    array_add(t->cells, t->count, t->cap, cell) < 0)
 			return -ENOMEM;
 		t->from = t->count == 1 ? at.i : MIN(t->from, at.i);
 		t->to = t->count == 1 ? at.i : MAX(t->to, at.i);

@@ -324,19 +324,13 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
 	int64_t task = names_task(r->dims, thread_id), start, stop;
-	uint64_t at;
-	int e;
+	bool new;
 
-	if (!map_get(&all->tasks, (uint64_t)task, &at)) {
-		e = grow((void **)&all->items, &all->cap, all->count + 1, sizeof(*all->items));
-		if (e >= 0)
-			e = map_set(&all->tasks, (uint64_t)task, all->count);
-		if (e < 0)
-			return e;
-		at = all->count++;
-		all->items[at] = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
-	}
-	*ret = &all->items[at];
+	*ret = array_of_key(all->items, all->count, all->cap, &all->tasks, (uint64_t)task, &new);
+	if (!*ret)
+		return -ENOMEM;
+	if (new)
+		**ret = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
 	if (t) {
 		const struct dims_thread *born = dims_thread(r->dims, task);
 

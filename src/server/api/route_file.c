@@ -49,11 +49,8 @@ static int add_version(struct version **v, size_t *n, size_t *cap, const struct 
 {
 	struct dims_file room;
 	const struct dims_file *f = dims_file(d, id, &room);
-	int r = f ? grow((void **)v, cap, *n + 1, sizeof(**v)) : 0;
 
-	if (f && r >= 0)
-		(*v)[(*n)++] = (struct version){id, f->since};
-	return r;
+	return f ? array_add(*v, *n, *cap, (struct version){id, f->since}) : 0;
 }
 
 /* Lists the versions of one generation, oldest first, including other generations merged with it. */

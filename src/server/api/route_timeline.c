@@ -123,8 +123,7 @@ static void part_add(struct op_part *to, const struct op_part *part)
 static int cell_add_part(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
 			 const struct op_part *part)
 {
-	uint64_t key = more_key(lane, pixel, part->op), at;
-	int r;
+	struct more_part *more;
 
 	for (size_t i = 0; i < CELL_OPS; i++) {
 		if (c->ops[i].count && c->ops[i].op != part->op)
@@ -132,16 +131,13 @@ static int cell_add_part(struct painter *w, struct cell *c, uint32_t lane, unsig
 		part_add(&c->ops[i], part);
 		return 0;
 	}
-	if (!map_get(&w->more_at, key, &at)) {
-		at = w->more_count;
-		r = grow((void **)&w->more, &w->more_cap, at + 1, sizeof(*w->more));
-		if (r >= 0)
-			r = map_set(&w->more_at, key, at);
-		if (r < 0)
-			return r;
-		w->more[w->more_count++] = (struct more_part){.lane = lane, .pixel = pixel};
-	}
-	part_add(&w->more[at].part, part);
+	more = array_of_key(w->more, w->more_count, w->more_cap, &w->more_at,
+			    more_key(lane, pixel, part->op), NULL);
+	if (!more)
+		return -ENOMEM;
+	more->lane = lane;
+	more->pixel = pixel;
+	part_add(&more->part, part);
 	return 0;
 }
 
