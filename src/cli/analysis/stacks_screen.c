@@ -72,11 +72,9 @@ static int print_names(const char *before, struct bytes names)
 			   (const char *)names.data + from);
 		from = i + 1;
 	}
-	r = buf_status(&text);
-	r = r < 0 ? r : format_safe(&safe, text.data, text.len);
-	r = r < 0 ? r
-		  : format_wrapped(&lines, buf_str(&safe), 10,
-				   MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
+	buf_fail(&safe, buf_status(&text));
+	buf_fail(&lines, format_safe(&safe, text.data, text.len));
+	r = format_wrapped(&lines, buf_str(&safe), 10, MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
 	if (r < 0)
 		return r;
 	printf("          %s", buf_str(&lines));
