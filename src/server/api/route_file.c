@@ -284,7 +284,7 @@ static void put_identity(const struct question *q, struct js *j, int64_t inode)
 	js_key_bytes(j, "peer", f->peer);
 }
 
-static int file_answer(struct question *q)
+int file_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(rollup_freep) struct rollup *all = NULL;
@@ -307,9 +307,4 @@ static int file_answer(struct question *q)
 		r = put_users(q, &j, all);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void file_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, file_answer);
 }

@@ -156,7 +156,7 @@ static int count_running(struct question *q, const struct sums_filter *filter, s
 	return r;
 }
 
-static int lanes_answer(struct question *q)
+int lanes_answer(struct question *q)
 {
 	const struct dims *d = store_dims_few(q->server->store);
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
@@ -194,9 +194,4 @@ static int lanes_answer(struct question *q)
 	js_close(&j, ']');
 	js_close(&j, '}');
 	return j.error;
-}
-
-void lanes_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, lanes_answer);
 }

@@ -309,7 +309,7 @@ static int download(struct question *q, const char *format)
 	return ask(q, plan, strcmp(format, "csv") == 0 ? give_csv : give_json_file, 0);
 }
 
-static int query_answer(struct question *q)
+int query_answer(struct question *q)
 {
 	const char *format = http_param(q->request, "format");
 	_cleanup_(plan_freep) struct plan *plan = NULL;
@@ -332,14 +332,9 @@ static int query_answer(struct question *q)
 	return ask(q, plan, q->columns ? table_columns : route_query_put_json, limit);
 }
 
-void query_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, query_answer);
-}
-
 /* ---- check, explain ---- */
 
-static int check_answer(struct question *q)
+int check_answer(struct question *q)
 {
 	const char *text = http_param(q->request, "q");
 	_cleanup_(plan_freep) struct plan *plan = NULL;
@@ -384,11 +379,6 @@ static int check_answer(struct question *q)
 	return j.error;
 }
 
-void check_get(void *arg, struct http_request *r)
-{
-	question_quick(arg, r, check_answer);
-}
-
 static int explain_kernel(const struct plan *p, struct buf *text)
 {
 	struct call_filter part = {0};
@@ -404,7 +394,7 @@ static int explain_kernel(const struct plan *p, struct buf *text)
 	return r < 0 ? r : buf_printf(text, "\n");
 }
 
-static int explain_answer(struct question *q)
+int explain_answer(struct question *q)
 {
 	_cleanup_(plan_freep) struct plan *plan = NULL;
 	_cleanup_buf_ struct buf text = {0};
@@ -431,9 +421,4 @@ static int explain_answer(struct question *q)
 	js_bytes(&j, text.data, text.len);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void explain_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, explain_answer);
 }

@@ -654,7 +654,7 @@ static void fit_windows(const struct question *q, struct picture *p)
 		p->to = INT64_MAX;
 }
 
-static int timeline_answer(struct question *q)
+int timeline_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct picture p = {.width = q->width};
@@ -673,9 +673,4 @@ static int timeline_answer(struct question *q)
 		r = route_timeline_paint(q, &p, &filter, ids);
 	map_free(&p.lanes);
 	return r;
-}
-
-void timeline_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, timeline_answer);
 }

@@ -253,12 +253,7 @@ int trace_describe(struct server *s, struct error *err)
 	return write_document(s) < 0 ? error_errno(err, -ENOMEM, "describing the trace") : 0;
 }
 
-static int trace_answer(struct question *q)
+int trace_answer(struct question *q)
 {
 	return put_document(q, &q->out);
-}
-
-void trace_get(void *arg, struct http_request *r)
-{
-	question_quick(arg, r, trace_answer);
 }
