@@ -16,6 +16,13 @@ void local_rows_free(struct local_rows *r)
 	*r = (struct local_rows){0};
 }
 
+void local_rows_take(struct local_rows *r, struct local_rows *from)
+{
+	local_rows_free(r);
+	*r = *from;
+	*from = (struct local_rows){0};
+}
+
 static int rows_full(const struct local_env *env, struct error *err)
 {
 	return error_set(err, -ENOMEM,
