@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
 #include "query/kernel/pushdown.h"
@@ -183,24 +184,16 @@ struct download {
 static int route_query_put_file(void *arg, const void *data, size_t len)
 {
 	struct download *d = arg;
+	int r;
 
 	if (question_stopped(d->q))
 		return -EINTR;
 	d->bytes += len;
 	if (d->bytes > query_download_max(d->q))
 		return query_download_too_large(d->q);
-	while (len) {
-		ssize_t n = write(d->fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return question_error(d->q, -EIO, "cannot write the download: %s",
-					      strerror(errno));
-		data = (const char *)data + n;
-		len -= (size_t)n;
-	}
-	return 0;
+	r = fd_write(d->fd, data, len);
+	return r < 0 ? question_error(d->q, -EIO, "cannot write the download: %s", strerror(-r))
+		     : 0;
 }
 
 static int flush_piece(struct download *d, size_t least)
