@@ -44,11 +44,14 @@ void page_share(struct answer_list *list, uint64_t part, uint64_t whole)
 int page_line(struct buf *b)
 {
 	_cleanup_buf_ struct buf lines = {0};
-	int e = format_wrapped(&lines, buf_str(b), 0, page_width());
+	int e = buf_fail(&lines, buf_status(b));
 
 	if (e >= 0)
-		printf("%s", buf_str(&lines));
-	return e;
+		e = format_wrapped(&lines, buf_str(b), 0, page_width());
+	if (e < 0)
+		return e;
+	printf("%s", buf_str(&lines));
+	return 0;
 }
 
 int page_row_order(const void *a, const void *b)

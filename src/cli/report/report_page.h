@@ -13,7 +13,7 @@ struct page_totals {
 	size_t processes, threads;
 };
 
-/* Prints a line, wrapped between words at the page's width. 0 or -ENOMEM. */
+/* Prints a line, wrapped between words at the page's width. 0 or -ENOMEM, also if writing the line has failed. */
 int page_line(struct buf *b);
 /* Prints an empty line and a table with titles; a row with a single cell becomes a line by itself. 0 or negative. */
 int page_table(struct answer_list *list);
