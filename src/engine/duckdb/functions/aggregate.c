@@ -183,6 +183,30 @@ int aggregate_register(struct duck *e, const struct aggregate_def *def, struct e
 
 /* ---- scalars ---- */
 
+int scalar_register(struct duck *e, const struct scalar_def *def, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_scalar_function s = d->create_scalar_function();
+	duckdb_logical_type result = d->create_logical_type(def->result);
+	duckdb_state state;
+
+	d->scalar_function_set_name(s, def->name);
+	for (unsigned int i = 0; i < def->arg_count; i++) {
+		duckdb_logical_type type = d->create_logical_type(def->args[i]);
+
+		d->scalar_function_add_parameter(s, type);
+		d->destroy_logical_type(&type);
+	}
+	d->scalar_function_set_return_type(s, result);
+	if (def->extra)
+		d->scalar_function_set_extra_info(s, def->extra, def->free_extra);
+	d->scalar_function_set_function(s, def->call);
+	state = d->register_scalar_function(e->con, s);
+	d->destroy_logical_type(&result);
+	d->destroy_scalar_function(&s);
+	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", def->name) : 0;
+}
+
 static void on_blob_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
 {
 	const struct duckdb_api *d = duckdb_loaded();
@@ -214,25 +238,13 @@ static void on_blob_scalar(duckdb_function_info info, duckdb_data_chunk input, d
 
 int blob_scalar_register(struct duck *e, const struct blob_scalar *s, struct error *err)
 {
-	const struct duckdb_api *d = e->api;
-	duckdb_scalar_function f = d->create_scalar_function();
-	duckdb_logical_type blob = d->create_logical_type(DUCKDB_TYPE_BLOB);
-	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_DOUBLE);
-	duckdb_logical_type out =
-		d->create_logical_type(s->boolean ? DUCKDB_TYPE_BOOLEAN : DUCKDB_TYPE_BIGINT);
-	duckdb_state state;
+	const struct scalar_def def = {.name = s->name,
+				       .call = on_blob_scalar,
+				       .extra = (void *)s,
+				       .args = {DUCKDB_TYPE_BLOB, DUCKDB_TYPE_DOUBLE},
+				       .result = s->boolean ? DUCKDB_TYPE_BOOLEAN
+							    : DUCKDB_TYPE_BIGINT,
+				       .arg_count = s->with < 0 ? 2 : 1};
 
-	d->scalar_function_set_name(f, s->name);
-	d->scalar_function_add_parameter(f, blob);
-	if (s->with < 0)
-		d->scalar_function_add_parameter(f, number);
-	d->scalar_function_set_return_type(f, out);
-	d->scalar_function_set_extra_info(f, (void *)s, NULL);
-	d->scalar_function_set_function(f, on_blob_scalar);
-	state = d->register_scalar_function(e->con, f);
-	d->destroy_logical_type(&blob);
-	d->destroy_logical_type(&number);
-	d->destroy_logical_type(&out);
-	d->destroy_scalar_function(&f);
-	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", s->name) : 0;
+	return scalar_register(e, &def, err);
 }

@@ -84,6 +84,17 @@ bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *su
 		       uint64_t before, int r);
 void aggregate_error(duckdb_function_info info, const char *text);
 
+/* A scalar function; `extra` is what its callback gets. */
+struct scalar_def {
+	const char *name;
+	duckdb_scalar_function_t call;
+	void *extra;
+	duckdb_delete_callback_t free_extra;
+	duckdb_type args[2], result;
+	unsigned int arg_count;
+};
+int scalar_register(struct duck *e, const struct scalar_def *def, struct error *err);
+
 /*
  * A scalar function of one BLOB that returns BIGINT or BOOLEAN: `call` sets the value or returns an error message. It
  * gets `with`; if that is negative, the function's second argument, a DOUBLE.
