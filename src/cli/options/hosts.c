@@ -19,11 +19,6 @@ struct hosts {
 	size_t told;
 };
 
-static bool host_is(struct bytes name, const char *text)
-{
-	return name.data && name.len == strlen(text) && !memcmp(name.data, text, name.len);
-}
-
 /* Collects the names for the message, each once. */
 static int hosts_note(struct hosts *h, struct bytes name)
 {
@@ -59,7 +54,7 @@ static int hosts_wants(struct hosts *h, struct store *s, bool *ret, struct error
 	if (!name.data)
 		return 0;
 	for (size_t i = 0; i < h->wanted->count; i++) {
-		if (!host_is(name, h->wanted->items[i]))
+		if (!bytes_is(name, h->wanted->items[i]))
 			continue;
 		h->found |= i < 64 ? 1ull << i : 0;
 		*ret = true;

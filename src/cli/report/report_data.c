@@ -54,11 +54,6 @@ static bool report_data_names_waits(const struct expr *e)
 
 /* ---- marks ---- */
 
-static bool report_data_is_text(struct bytes b, const char *text)
-{
-	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
-}
-
 /* Parses "cpu_ns=3012 held_ns=0 ring_bytes=64": the number after a word, 0 if absent. */
 static uint64_t report_data_number_of(struct bytes text, const char *word)
 {
@@ -77,7 +72,7 @@ static int mark_text_take(struct mark_text *m, struct bytes text)
 {
 	m->count++;
 	if (m->text) {
-		m->differ |= !report_data_is_text(text, m->text);
+		m->differ |= !bytes_is(text, m->text);
 		return 0;
 	}
 	m->text = strndup((const char *)text.data, text.len);
@@ -88,23 +83,21 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 {
 	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
 		     text = batch_get_bytes(b, MARK_TEXT, row);
-	bool synth = report_data_is_text(name, "weir.synth");
+	bool synth = bytes_is(name, "weir.synth");
 
 	if (!text.data)
 		return 0;
-	if (report_data_is_text(name, "weir.sequence"))
-		r->gap_free_marks += report_data_is_text(text, "gap-free");
-	if (report_data_is_text(name, "weir.cost")) {
+	if (bytes_is(name, "weir.sequence"))
+		r->gap_free_marks += bytes_is(text, "gap-free");
+	if (bytes_is(name, "weir.cost")) {
 		r->held_ns += report_data_number_of(text, "held_ns=");
 		r->left_out += report_data_number_of(text, "left_out=");
 		r->masked += report_data_number_of(text, "masked=");
 	}
 	r->synthetic += synth;
-	if (report_data_is_text(name, "weir.selection"))
+	if (bytes_is(name, "weir.selection"))
 		return mark_text_take(&r->selection, text);
-	return synth || report_data_is_text(name, "weir.command")
-		       ? mark_text_take(&r->command, text)
-		       : 0;
+	return synth || bytes_is(name, "weir.command") ? mark_text_take(&r->command, text) : 0;
 }
 
 static int read_marks(struct report *r, struct error *err)

@@ -24,8 +24,7 @@ static int take_command(struct server *s, const struct batch *b)
 		struct bytes text = batch_get_bytes(b, MARK_TEXT, i);
 
 		if (!text.data ||
-		    (!(name.len == 12 && memcmp(name.data, "weir.command", 12) == 0) &&
-		     !(name.len == 10 && memcmp(name.data, "weir.synth", 10) == 0)))
+		    (!bytes_is(name, "weir.command") && !bytes_is(name, "weir.synth")))
 			continue;
 		s->command = strndup((const char *)text.data, text.len);
 		if (!s->command)
