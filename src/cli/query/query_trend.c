@@ -162,16 +162,15 @@ static int query_trend_put_line(struct trend *t, const struct total *total, size
 	_cleanup_buf_ struct buf line = {0}, name = {0};
 	int r = format_path(&name, key.data, key.len, key_width);
 
-	if (r >= 0)
-		r = format_pad(&line, buf_str(&name), key_width, cell_is_number(t->key));
-	if (r >= 0)
-		r = buf_printf(&line, "  %*s  ", (int)width, query_trend_number(t, total->n).s);
-	if (r >= 0)
-		r = bars_spark(&line, &t->sums[total->key * t->columns], t->columns);
-	while (line.len && line.data[line.len - 1] == ' ')
-		line.len--;
 	if (r < 0)
 		return r;
+	format_pad(&line, buf_str(&name), key_width, cell_is_number(t->key));
+	buf_printf(&line, "  %*s  ", (int)width, query_trend_number(t, total->n).s);
+	r = bars_spark(&line, &t->sums[total->key * t->columns], t->columns);
+	if (r < 0)
+		return r;
+	while (line.len && line.data[line.len - 1] == ' ')
+		line.len--;
 	fprintf(t->print->out, "%s\n", buf_str(&line));
 	return r;
 }

@@ -386,24 +386,24 @@ int loss_put_changes(struct buf *out, const struct loss *l)
 	const struct store_file_changes *c = &l->changes;
 	const bool deleted = c->what & STORE_FILE_DELETED, cut = c->what & STORE_FILE_CUT;
 	const char *more = "";
-	int r = format_safe(out, c->path, strlen(c->path));
 
+	buf_fail(out, format_safe(out, c->path, strlen(c->path)));
 	if (c->what & STORE_FILE_REPLACED)
 		more = ", and replaced by another file";
-	if (r >= 0)
-		r = c->traces == 1 ? buf_printf(out, " was ")
-				   : buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
-						c->traces == 2 ? "" : "s");
-	if (r >= 0 && cut)
-		r = buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
-	if (r >= 0 && c->what & ~STORE_FILE_CUT)
-		r = buf_printf(out, "%s%s",
-			       deleted ? "deleted"
-			       : *more ? "replaced"
-				       : "moved",
-			       deleted ? more : "");
-	if (r < 0 || !(c->what & ~STORE_FILE_CUT))
-		return r;
+	if (c->traces == 1)
+		buf_printf(out, " was ");
+	else
+		buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
+			   c->traces == 2 ? "" : "s");
+	if (cut)
+		buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
+	if (!(c->what & ~STORE_FILE_CUT))
+		return buf_status(out);
+	buf_printf(out, "%s%s",
+		   deleted ? "deleted"
+		   : *more ? "replaced"
+			   : "moved",
+		   deleted ? more : "");
 	return buf_printf(out, ": what is shown was read from the file that was opened");
 }
 

@@ -375,16 +375,13 @@ int check_answer(struct question *q)
 static int explain_kernel(const struct plan *p, struct buf *text)
 {
 	struct call_filter part = {0};
-	int r;
 
 	if (!p->where || p->table != TABLE_OP)
 		return 0;
 	query_pushdown(p->where, NULL, &part);
-	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
-	if (r < 0)
-		return r;
-	r = part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing");
-	return r < 0 ? r : buf_printf(text, "\n");
+	buf_printf(text, "\nTHE KERNEL COULD TEST\n");
+	buf_fail(text, part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing"));
+	return buf_printf(text, "\n");
 }
 
 int explain_answer(struct question *q)
@@ -395,8 +392,7 @@ int explain_answer(struct question *q)
 	struct engine *e;
 	int r = query_take(q, &plan);
 
-	if (r >= 0)
-		r = buf_printf(&text, "PLAN\n");
+	buf_printf(&text, "PLAN\n");
 	if (r >= 0)
 		r = plan_text(plan, &text);
 	if (r >= 0)
@@ -405,9 +401,8 @@ int explain_answer(struct question *q)
 		r = pool_take_for_text(q, &e);
 	if (r < 0)
 		return r;
-	r = buf_printf(&text, "\nSQL\n");
-	if (r >= 0)
-		r = engine_explain(e, plan, &text, &q->err);
+	buf_printf(&text, "\nSQL\n");
+	r = engine_explain(e, plan, &text, &q->err);
 	pool_give(q, e);
 	js_open(&j, '{');
 	js_key(&j, "text");
