@@ -47,6 +47,12 @@ int recent_set(struct recent *c, uint64_t key, uint64_t value) _must_check_;
 bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value);
 void recent_del(struct recent *c, uint64_t key);
 
+/* True if they are this text; false for {0}. */
+static inline bool bytes_is(struct bytes b, const char *text)
+{
+	return b.data && b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
 /* Ordered as by memcmp(); if one is a prefix of the other, the shorter comes first. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/records.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,21 +53,6 @@ static int file_open(void)
 	return -1;
 }
 
-static bool file_write(struct records *r, const void *data, size_t len, uint64_t at)
-{
-	for (size_t done = 0; done < len;) {
-		ssize_t n =
-			pwrite(r->fd, (const uint8_t *)data + done, len - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 /* The table of a run as stored in the file; zeros if the run is not there yet. */
 static bool table_read(const struct records *r, size_t index, uint64_t table[RECORDS_RUN])
 {
@@ -96,8 +82,8 @@ static void run_spill(struct records *r)
 		if (run->places[i])
 			table[i] = data + run->places[i] - 1;
 	}
-	if (r->refused || !file_write(r, run->data.data, run->data.len, data) ||
-	    !file_write(r, table, sizeof(table), where)) {
+	if (r->refused || fd_write_at(r->fd, run->data.data, run->data.len, data) < 0 ||
+	    fd_write_at(r->fd, table, sizeof(table), where) < 0) {
 		r->refused = true;
 		return;
 	}

@@ -6,13 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "cli/commands.h"
 #include "cli/options/shared.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/output.h"
 #include "exchange/spans_write.h"
-
-#define READ_BYTES (1u << 20)
 
 struct import_opts {
 	const char *output, *format;
@@ -24,20 +23,9 @@ static int import_file(const char *path, struct buf *to, struct error *err)
 {
 	bool in = strcmp(path, "-") == 0;
 	_cleanup_close_ int fd = in ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 1;
+	int r = fd < 0 ? -errno : fd_read_all(fd, SPANS_BODY_MAX, to);
 
-	if (fd < 0)
-		return error_errno(err, -errno, "%.800s", path);
-	while (n > 0 && to->len <= SPANS_BODY_MAX) {
-		if (buf_reserve(to, READ_BYTES) < 0)
-			return error_errno(err, -ENOMEM, "%.800s", path);
-		n = read(fd, to->data + to->len, READ_BYTES);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
-			to->len += (size_t)n;
-	}
-	return n < 0 ? error_errno(err, -errno, "%.800s", path) : 0;
+	return r < 0 ? error_errno(err, r, "%.800s", path) : 0;
 }
 
 /* Reads one file; adds its name and format to the text of the mark. */

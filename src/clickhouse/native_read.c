@@ -69,11 +69,6 @@ static int take_text(struct native_at *p, struct bytes *ret)
 	return r;
 }
 
-static bool native_text_is(struct bytes t, const char *word)
-{
-	return t.len == strlen(word) && !memcmp(t.data, word, t.len);
-}
-
 static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable)
 {
 	static const struct {
@@ -100,7 +95,7 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 	if (*ret_nullable)
 		t = (struct bytes){t.data + 9, t.len - 10};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (native_text_is(t, types[i].name)) {
+		if (bytes_is(t, types[i].name)) {
 			*c = types[i].column;
 			return 0;
 		}

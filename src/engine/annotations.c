@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "engine/call_spans.h"
 #include "engine/engine.h"
 
@@ -390,9 +391,7 @@ static int annotations_compare_rows(const void *a, const void *b, void *column)
 	const struct query_user_column *c = column;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (!c->texts)
-		return c->ints[x] < c->ints[y] ? -1 : c->ints[x] > c->ints[y];
-	return bytes_compare(c->texts[x], c->texts[y]);
+	return c->texts ? bytes_compare(c->texts[x], c->texts[y]) : ORDER(c->ints[x], c->ints[y]);
 }
 
 static int key_twice(const struct own_table *t, const struct query_user_column *c, uint32_t row,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/csv.h"
 #include "engine/window_bars.h"
 #include "query/eval/pattern.h"
@@ -116,12 +117,10 @@ struct answer answer_limited(struct answer_limit *limit)
 
 static void list_put(struct answer_list *l, struct value v)
 {
-	if (grow((void **)&l->cells, &l->cap, l->count + 1, sizeof(*l->cells)) < 0) {
+	if (array_add(l->cells, l->count, l->cap, v) < 0) {
 		free((void *)v.t.data);
 		l->error = -ENOMEM;
-		return;
 	}
-	l->cells[l->count++] = v;
 }
 
 void answer_list_free(struct answer_list *l)

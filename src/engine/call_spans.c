@@ -257,9 +257,7 @@ static int call_span_order(const void *a, const void *b)
 {
 	const struct call_span *x = a, *y = b;
 
-	if (x->row_id != y->row_id)
-		return x->row_id < y->row_id ? -1 : 1;
-	return x->period - y->period;
+	return ORDER(x->row_id, y->row_id) ?: x->period - y->period;
 }
 
 struct call_list {
@@ -341,8 +339,7 @@ static int call_spans_join(struct call_spans *c, struct error *err)
 	}
 	if (r < 0)
 		return r;
-	if (l.count)
-		qsort(l.all, l.count, sizeof(*l.all), call_span_order);
+	array_sort(l.all, l.count, call_span_order);
 	for (size_t i = 0; i < l.count; i++) {
 		if (!kept || l.all[kept - 1].row_id != l.all[i].row_id)
 			l.all[kept++] = l.all[i];
@@ -359,9 +356,8 @@ static int call_spans_join(struct call_spans *c, struct error *err)
 static int number_order(const void *a, const void *b, void *arg)
 {
 	const int64_t *numbers = arg;
-	int64_t x = numbers[*(const int64_t *)a], y = numbers[*(const int64_t *)b];
 
-	return (x > y) - (x < y);
+	return ORDER(numbers[*(const int64_t *)a], numbers[*(const int64_t *)b]);
 }
 
 /* Looks up by number alone: with several recordings, one number may denote several spans. */
@@ -378,8 +374,7 @@ static int call_spans_number(struct call_spans *c, struct error *err)
 	places = (int64_t *)c->number_columns[1].ints;
 	for (size_t i = 0; i < c->count; i++)
 		places[i] = (int64_t)i;
-	if (c->count)
-		qsort_r(places, c->count, sizeof(*places), number_order, (void *)numbers);
+	array_sort_by(places, c->count, number_order, (void *)numbers);
 	for (size_t i = 0; i < c->count; i++) {
 		((int64_t *)c->number_columns[0].ints)[i] = numbers[places[i]];
 		if (i && numbers[places[i]] == numbers[places[i - 1]])

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/annotations.h"
 #include "engine/ask.h"
 #include "store/made/made.h"
@@ -136,9 +137,8 @@ int fetch_own_calls(struct fetch_own *o, const struct batch *b, const uint32_t *
 
 		if (!map_get(&o->calls, (uint64_t)id, NULL))
 			continue;
-		r = grow((void **)&o->found, &o->found_cap, o->found_count + 1, sizeof(*o->found));
-		if (r >= 0)
-			o->found[o->found_count++] = (struct fetch_call){o->seen + i, id};
+		r = array_add(o->found, o->found_count, o->found_cap,
+			      (struct fetch_call){o->seen + i, id});
 	}
 	o->seen += n;
 	return r;

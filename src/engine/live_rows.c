@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 void live_free(struct live *l)
@@ -13,13 +14,6 @@ void live_free(struct live *l)
 	free(l->blocks);
 	free(l->ids);
 	*l = (struct live){0};
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* False if the known row belongs to a recording that began after that of block i: it is kept. */
@@ -76,8 +70,8 @@ static int live_fill(struct live *l, const struct map *last)
 	}
 	assert(n == last->count);
 	l->count = n;
-	qsort(places, n, sizeof(*places), compare_u64);
-	qsort(l->ids, n, sizeof(*l->ids), compare_u64);
+	array_sort(places, n, order_u64);
+	array_sort(l->ids, n, order_u64);
 	for (size_t i = 0; i < n; i++) {
 		l->rows[i] = (uint32_t)(places[i] % BATCH_ROWS_MAX);
 		l->from[places[i] / BATCH_ROWS_MAX + 1]++;
@@ -100,11 +94,9 @@ int live_make(struct live *l, struct store *s, size_t pin, enum table_id table, 
 
 		if (block->table != table || block->damaged)
 			continue;
-		r = grow((void **)&l->blocks, &cap, l->block_count + 1, sizeof(*l->blocks));
-		if (r < 0)
-			break;
-		l->blocks[l->block_count++] = i;
-		r = live_add_block(l, s, cursor, &last, err);
+		r = array_add(l->blocks, l->block_count, cap, i);
+		if (r >= 0)
+			r = live_add_block(l, s, cursor, &last, err);
 	}
 	if (r >= 0)
 		r = live_fill(l, &last);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/ask.h"
 #include "sums/facts.h"
 #include "engine/live_rows.h"
@@ -217,7 +218,7 @@ static int by_end(const void *a, const void *b, void *ends)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const int64_t *e = ends;
 
-	return e[x] != e[y] ? (e[x] < e[y] ? -1 : 1) : (x > y) - (x < y);
+	return ORDER(e[x], e[y]) ?: ORDER(x, y);
 }
 
 /* Calls are already in order; sources may report other events late. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "hist/tally.h"
 
@@ -16,10 +17,7 @@ void bars_free(struct bars *b)
 
 static int bars_push(struct bars *b, int64_t from, int64_t to, uint64_t count)
 {
-	if (grow((void **)&b->items, &b->cap, b->count + 1, sizeof(*b->items)) < 0)
-		return -ENOMEM;
-	b->items[b->count++] = (struct bar){from, to, count};
-	return 0;
+	return array_add(b->items, b->count, b->cap, (struct bar){from, to, count});
 }
 
 /* ---- indexes of bars ---- */

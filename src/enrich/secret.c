@@ -585,8 +585,7 @@ ssize_t secret_mask(struct bytes argv, struct buf *to, struct secret_count *diff
 			r = count_argument(different, begin, end);
 		}
 		arg = begin;
-		if (r >= 0)
-			r = buf_append(to, p, (size_t)(m.spans[i].from - p));
+		buf_append(to, p, (size_t)(m.spans[i].from - p));
 		if (r >= 0)
 			r = buf_append(to, SECRET_MASK, strlen(SECRET_MASK));
 		p = m.spans[i].to;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "load/load.h"
 
@@ -45,10 +46,8 @@ static int parts_compare(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->began != y->began ? (x->began > y->began) - (x->began < y->began)
-					    : (x->key > y->key) - (x->key < y->key);
-	return (x->number > y->number) - (x->number < y->number);
+	return x->key == y->key ? ORDER(x->number, y->number)
+				: ORDER(x->began, y->began) ?: ORDER(x->key, y->key);
 }
 
 /* Finds the existing files: those of the oldest recording first, each recording's in order. */

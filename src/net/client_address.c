@@ -219,8 +219,6 @@ int net_address_parse(struct net_address *a, const char *text, const struct net_
 	database = strchr(nodes, '/');
 	if (database)
 		*database++ = 0;
-	if (r < 0)
-		return r;
 	while (r >= 0 && options && *options && (option = strsep(&options, "&")))
 		r = put_option(a, option, &login, err);
 	if (r < 0)

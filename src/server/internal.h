@@ -205,26 +205,20 @@ void loss_header(void *arg, struct http_request *r);
 int trace_describe(struct server *s, struct error *err);
 /* Writes the document of /trace, including what is missing so far. 0 or negative. */
 int trace_put(struct server *s, struct buf *to, struct error *err);
-void trace_get(void *arg, struct http_request *r);
+question_fn trace_answer;
 
-/* ---- the others: one function per route ---- */
+/* ---- the others: a function per route; server.c tells how those that answer a question run ---- */
+question_fn latency_answer, lanes_answer, timeline_answer, call_answer, call_next_answer,
+	file_answer, density_answer, query_answer, check_answer, explain_answer, complete_answer,
+	sql_answer;
+question_fn jaeger_answer_services, jaeger_answer_operations, jaeger_answer_operations_of,
+	jaeger_answer_traces, jaeger_answer_trace, jaeger_answer_dependencies,
+	jaeger_answer_services_v3, jaeger_answer_operations_v3, jaeger_answer_summaries;
 void events_get(void *arg, struct http_request *r);
 void pages_get(void *arg, struct http_request *r);
 void overview_get(void *arg, struct http_request *r);
-void latency_get(void *arg, struct http_request *r);
-void lanes_get(void *arg, struct http_request *r);
-void timeline_get(void *arg, struct http_request *r);
-void call_get(void *arg, struct http_request *r);
-void call_next_get(void *arg, struct http_request *r);
 void files_get(void *arg, struct http_request *r);
-void file_get(void *arg, struct http_request *r);
-void density_get(void *arg, struct http_request *r);
-void query_get(void *arg, struct http_request *r);
 void analysis_get(void *arg, struct http_request *r);
-void check_get(void *arg, struct http_request *r);
-void explain_get(void *arg, struct http_request *r);
-void complete_get(void *arg, struct http_request *r);
-void sql_post(void *arg, struct http_request *r);
 void dashboards_get(void *arg, struct http_request *r);
 void dashboard_get(void *arg, struct http_request *r);
 void dashboard_put(void *arg, struct http_request *r);
@@ -235,15 +229,6 @@ void saved_delete(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 void otlp_post(void *arg, struct http_request *r);
 void zipkin_post(void *arg, struct http_request *r);
-void jaeger_services_get(void *arg, struct http_request *r);
-void jaeger_operations_get(void *arg, struct http_request *r);
-void jaeger_operations_of_get(void *arg, struct http_request *r);
-void jaeger_traces_get(void *arg, struct http_request *r);
-void jaeger_trace_get(void *arg, struct http_request *r);
-void jaeger_dependencies_get(void *arg, struct http_request *r);
-void jaeger_services_v3_get(void *arg, struct http_request *r);
-void jaeger_operations_v3_get(void *arg, struct http_request *r);
-void jaeger_summaries_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies of answers; callable from any thread ---- */
 struct cache_entry {

@@ -146,8 +146,7 @@ int clip_find(const struct walk *walk, struct clip *ret, struct error *err)
 			r = error_errno(err, -ENOMEM, "summing calls");
 		clip_free(&workers[i].clip);
 	}
-	if (ret->running_count)
-		qsort(ret->running, ret->running_count, sizeof(*ret->running), slowest_order);
+	array_sort(ret->running, ret->running_count, slowest_order);
 	ret->running_count = MIN(ret->running_count, (size_t)BATCH_ROWS_MAX);
 	return r;
 }

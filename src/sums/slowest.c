@@ -74,20 +74,14 @@ int slowest_order(const void *a, const void *b)
 {
 	const struct call_ref *x = a, *y = b;
 
-	if (x->dur != y->dur)
-		return x->dur > y->dur ? -1 : 1;
-	if (x->block != y->block)
-		return x->block < y->block ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(y->dur, x->dur) ?: ORDER(x->block, y->block) ?: ORDER(x->row, y->row);
 }
 
 static int slowest_by_max(const void *a, const void *b)
 {
 	const struct slowest_block *x = a, *y = b;
 
-	if (x->max != y->max)
-		return x->max < y->max ? 1 : -1;
-	return (x->block > y->block) - (x->block < y->block);
+	return ORDER(y->max, x->max) ?: ORDER(x->block, y->block);
 }
 
 struct slowest_search {
@@ -159,8 +153,7 @@ static size_t slowest_sort(struct slowest_block *blocks, size_t count, size_t *o
 {
 	size_t n = 0;
 
-	if (count)
-		qsort(blocks, count, sizeof(*blocks), slowest_by_max);
+	array_sort(blocks, count, slowest_by_max);
 	for (size_t i = 0; i < count; i++) {
 		if (known[blocks[i].block])
 			continue;
@@ -216,9 +209,7 @@ static int slowest_by_place(const void *a, const void *b)
 {
 	const struct call_ref *x = a, *y = b;
 
-	if (x->block != y->block)
-		return x->block < y->block ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(x->block, y->block) ?: ORDER(x->row, y->row);
 }
 
 /* Appends the calls refs[0 .. n) of one block to `found`; ranks[] maps each new row to the rank in `dur` of its ref. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/array.h"
 #include "sums/filter.h"
 
 #include <errno.h>
@@ -55,13 +56,6 @@ int sums_filter_names(struct sums_filter *f, const struct store *s, struct error
 			  eval_uses(f->eval, TABLE_FILE) ? store_dims(s) : store_dims_few(s), err);
 }
 
-static int sums_filter_by_id(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int sums_filter_name_files(struct sums_filter *f, const int64_t *ids, size_t count)
 {
 	assert(!f->files && count);
@@ -69,15 +63,14 @@ int sums_filter_name_files(struct sums_filter *f, const int64_t *ids, size_t cou
 	if (!f->files)
 		return -ENOMEM;
 	memcpy(f->files, ids, count * sizeof(*ids));
-	qsort(f->files, count, sizeof(*ids), sums_filter_by_id);
+	array_sort(f->files, count, order_i64);
 	f->file_count = count;
 	return 0;
 }
 
 bool sums_filter_names_file(const struct sums_filter *f, int64_t id)
 {
-	return f->file_count &&
-	       bsearch(&id, f->files, f->file_count, sizeof(id), sums_filter_by_id);
+	return f->file_count && bsearch(&id, f->files, f->file_count, sizeof(id), order_i64);
 }
 
 ssize_t sums_filter_rows(const struct sums_filter *f, struct eval_scratch *scratch,

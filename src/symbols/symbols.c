@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbols.c: the child that looks up names, and its answers. */
+#include "base/fd.h"
 #include "symbols/internal.h"
 
 #include <errno.h>
@@ -20,23 +21,6 @@ struct answer {
 };
 
 /* ---- in the child ---- */
-
-static int write_all(int fd, const void *data, size_t len)
-{
-	const uint8_t *at = data;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
 
 static void open_module(struct chain_modules *m, size_t i)
 {
@@ -82,7 +66,7 @@ static void symbols_child(const struct symbols_request *q, int to)
 	for (size_t i = 0; i < q->stack_count && r >= 0; i++) {
 		r = answer_one(&m, q, i, &names, &frames, &out);
 		if (r >= 0 && (out.len > 65536 || i + 1 == q->stack_count)) {
-			r = write_all(to, out.data, out.len);
+			r = fd_write(to, out.data, out.len);
 			buf_clear(&out);
 		}
 	}

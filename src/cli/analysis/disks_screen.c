@@ -54,9 +54,10 @@ static bool is_of_disk(const struct answer_list *t, size_t row, struct bytes dis
 }
 
 /* "   merges 160", if there are any. */
-static int put_counted(struct buf *b, size_t width, const char *what, int64_t n)
+static void put_counted(struct buf *b, size_t width, const char *what, int64_t n)
 {
-	return n ? format_next(b, width, "%s %s", what, format_count((uint64_t)n).s) : 0;
+	if (n)
+		format_next(b, width, "%s %s", what, format_count((uint64_t)n).s);
 }
 
 static int print_disk_head(const struct disks_view *d, size_t row)
@@ -67,25 +68,23 @@ static int print_disk_head(const struct disks_view *d, size_t row)
 	_cleanup_buf_ struct buf b = {0}, name = {0};
 	struct bytes disk = named(t, row, "disk")->t;
 	size_t len;
-	int e = format_safe(&name, disk.data, disk.len);
+	int e;
 
-	e = e < 0 ? e
-		  : format_next(
-			    &b, d->width, "%s   busy %s", buf_str(&name),
-			    format_percent((uint64_t)(named(t, row, "busy")->f * 1e9), 1000000000)
-				    .s);
-	len = buf_str(&name) ? strlen(buf_str(&name)) : 0;
-	e = e < 0 ? e
-		  : format_next(&b, d->width, "load %.2f (requests in flight, on average)",
-				named(t, row, "load")->f);
-	if (e >= 0 && !sequential->null)
-		e = format_next(&b, d->width, "%s in sequence",
-				format_percent((uint64_t)(sequential->f * 1e9), 1000000000).s);
-	if (e >= 0 && !queued->null && !device->null)
-		e = format_next(&b, d->width, "queued %s, in the device %s on average",
-				format_dur(queued->i).s, format_dur(device->i).s);
-	e = e < 0 ? e : put_counted(&b, d->width, "merged", named(t, row, "merges")->i);
-	e = e < 0 ? e : put_counted(&b, d->width, "ERRORS", named(t, row, "errors")->i);
+	buf_fail(&b, format_safe(&name, disk.data, disk.len));
+	len = strlen(buf_str(&name));
+	format_next(&b, d->width, "%s   busy %s", buf_str(&name),
+		    format_percent((uint64_t)(named(t, row, "busy")->f * 1e9), 1000000000).s);
+	format_next(&b, d->width, "load %.2f (requests in flight, on average)",
+		    named(t, row, "load")->f);
+	if (!sequential->null)
+		format_next(&b, d->width, "%s in sequence",
+			    format_percent((uint64_t)(sequential->f * 1e9), 1000000000).s);
+	if (!queued->null && !device->null)
+		format_next(&b, d->width, "queued %s, in the device %s on average",
+			    format_dur(queued->i).s, format_dur(device->i).s);
+	put_counted(&b, d->width, "merged", named(t, row, "merges")->i);
+	put_counted(&b, d->width, "ERRORS", named(t, row, "errors")->i);
+	e = buf_status(&b);
 	if (e >= 0)
 		printf("%s%.*s%s%s\n", text_style(TEXT_BOLD), (int)len, buf_str(&b),
 		       text_style(TEXT_PLAIN), buf_str(&b) + len);
@@ -189,22 +188,21 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 			   *pid = named(t, row, "pid"), *origin = named(t, row, "origin");
 	_cleanup_buf_ struct buf who = {0}, what = {0};
 	struct bytes name = process->t;
-	int e = buf_printf(&who, "  ");
 
-	e = e < 0 ? e : buf_append(&who, name.data, name.len);
-	e = e < 0 ? e : name.len ? 0 : buf_printf(&who, "(not known)");
-	if (e >= 0 && !pid->null)
-		e = buf_printf(&who, " %lld", (long long)pid->i);
-	if (e >= 0 && file->t.len)
-		e = buf_append(&what, file->t.data, file->t.len);
-	else if (e >= 0)
-		e = buf_printf(&what, "(%.*s)", (int)origin->t.len, (const char *)origin->t.data);
+	buf_printf(&who, "  %.*s", name.len ? (int)name.len : -1,
+		   name.len ? (const char *)name.data : "(not known)");
+	if (!pid->null)
+		buf_printf(&who, " %lld", (long long)pid->i);
+	if (file->t.len)
+		buf_append(&what, file->t.data, file->t.len);
+	else
+		buf_printf(&what, "(%.*s)", (int)origin->t.len, (const char *)origin->t.data);
 	answer_list_text(list, buf_bytes(&who));
 	answer_list_int(list, named(t, row, "read")->i);
 	answer_list_int(list, named(t, row, "written")->i);
 	answer_list_int(list, named(t, row, "requests")->i);
 	answer_list_text(list, buf_bytes(&what));
-	return e;
+	return buf_fail(&who, buf_status(&what));
 }
 
 static int print_disk_owners(const struct disks_view *d, struct bytes disk)

@@ -126,16 +126,17 @@ static int print_clocks(const struct flow_view *f)
 		left += !flow_clock(f->s->clocks, i)->same;
 	if (r < 0 || !left)
 		return r;
-	r = buf_printf(&line, "clocks against %s:", buf_str(&name));
-	for (size_t i = 1; i < places && r >= 0; i++) {
+	buf_printf(&line, "clocks against %s:", buf_str(&name));
+	for (size_t i = 1; i < places; i++) {
 		if (!flow_clock(f->s->clocks, i)->same)
-			r = put_flow_clock(&line, f, i, --left ? "," : "");
+			buf_fail(&line, put_flow_clock(&line, f, i, --left ? "," : ""));
 	}
-	if (r >= 0)
-		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
-	if (r >= 0)
-		printf("%s", buf_str(&lines));
-	if (r >= 0 && kept)
+	buf_fail(&lines, buf_status(&line));
+	r = format_wrapped(&lines, buf_str(&line), 0, f->width);
+	if (r < 0)
+		return r;
+	printf("%s", buf_str(&lines));
+	if (kept)
 		printf("%zu clock%s stored: from now on their times are corrected\n", kept,
 		       plural(kept));
 	return r;
@@ -145,40 +146,33 @@ static int print_clocks(const struct flow_view *f)
 
 static int print_evidence(const struct flow_view *f, size_t row)
 {
-	_cleanup_buf_ struct buf line = {0}, who = {0}, what = {0};
+	_cleanup_buf_ struct buf line = {0}, lines = {0}, who = {0};
 	const struct value *label = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_LABEL),
 			   *name = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHO),
 			   *call = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHAT),
 			   *at = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_AT),
 			   *text = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_TEXT);
-	int r = 0;
+	int r;
 
-	if (!name->null)
-		r = format_safe(&who, name->t.data, name->t.len);
-	if (r >= 0 && who.len) {
-		size_t width = MAX(format_width(buf_str(&who)), (size_t)WHO_WIDTH);
-
-		format_pad(&line, buf_str(&who), width, false);
-		r = buf_printf(&line, "  ");
+	if (name->t.len) {
+		buf_fail(&line, format_safe(&who, name->t.data, name->t.len));
+		format_pad(&line, buf_str(&who),
+			   MAX(format_width(buf_str(&who)), (size_t)WHO_WIDTH), false);
+		buf_printf(&line, "  ");
 	}
-	if (r >= 0 && !call->null)
-		r = format_safe(&what, call->t.data, call->t.len);
-	if (r >= 0 && what.len)
-		r = buf_printf(&line, "%s", buf_str(&what));
-	if (r >= 0 && !at->null)
-		r = buf_printf(&line, " at %s", format_rel(at->i - f->v->origin, 4).s);
-	if (r >= 0 && !text->null) {
-		buf_printf(&line, "%s", what.len ? ", " : "");
-		r = format_safe(&line, text->t.data, text->t.len);
+	format_safe(&line, call->t.data, call->t.len);
+	if (!at->null)
+		buf_printf(&line, " at %s", format_rel(at->i - f->v->origin, 4).s);
+	if (!text->null) {
+		buf_printf(&line, "%s", call->t.len ? ", " : "");
+		format_safe(&line, text->t.data, text->t.len);
 	}
-	if (r >= 0) {
-		_cleanup_buf_ struct buf lines = {0};
-
-		r = format_wrapped(&lines, buf_str(&line), LABEL_WIDTH + 2, f->width);
-		if (r >= 0)
-			printf("  %-*.*s%s", LABEL_WIDTH, (int)label->t.len,
-			       (const char *)label->t.data, buf_str(&lines));
-	}
+	buf_fail(&lines, buf_status(&line));
+	r = format_wrapped(&lines, buf_str(&line), LABEL_WIDTH + 2, f->width);
+	if (r < 0)
+		return r;
+	printf("  %-*.*s%s", LABEL_WIDTH, (int)label->t.len, (const char *)label->t.data,
+	       buf_str(&lines));
 	return r;
 }
 
@@ -332,6 +326,16 @@ static int print_edges(const struct flow_view *f)
 	return 0;
 }
 
+/* "(/srv/data/x)": the file of a call, if there is one. */
+static void put_flow_file(struct buf *line, const struct value *file)
+{
+	if (file->null)
+		return;
+	buf_printf(line, "(");
+	format_path(line, file->t.data, file->t.len, 40);
+	buf_printf(line, ")");
+}
+
 static int print_place(const struct flow_view *f, size_t table, size_t row)
 {
 	const struct value *depth = flow_cell(f, table, row, FLOW_TREE_DEPTH),
@@ -341,7 +345,7 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 			   *file = flow_cell(f, table, row, FLOW_TREE_FILE),
 			   *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES),
 			   *via = flow_cell(f, table, row, FLOW_TREE_VIA);
-	_cleanup_buf_ struct buf line = {0}, name = {0}, cut = {0};
+	_cleanup_buf_ struct buf line = {0}, cut = {0};
 	int r;
 
 	buf_printf(&line, "%9s  %*s",
@@ -352,17 +356,13 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 		buf_printf(&line, " ");
 	}
 	format_safe(&line, who->t.data, who->t.len);
-	r = buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
-	if (r >= 0 && !file->null) {
-		r = format_path(&name, file->t.data, file->t.len, 40);
-		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
-	}
-	if (r >= 0 && bytes->i >= 0)
-		r = buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
-	if (r >= 0 && !via->null)
-		r = buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
-	if (r < 0)
-		return r;
+	buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+	put_flow_file(&line, file);
+	if (bytes->i >= 0)
+		buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
+	if (!via->null)
+		buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
+	buf_fail(&cut, buf_status(&line));
 	r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width), false);
 	if (r < 0)
 		return r;
@@ -395,22 +395,21 @@ static int put_past_end(struct buf *line, const struct flow_view *f, size_t tabl
 			   *tid = flow_cell(f, table, row, first + 2),
 			   *call = flow_cell(f, table, row, first + 3);
 	_cleanup_buf_ struct buf name = {0};
-	int r = 0;
 
 	if (store_recording_count(f->v->runs[0].store) > 1) {
 		format_safe(line, host->t.data, host->t.len);
-		r = buf_printf(line, " ");
+		buf_printf(line, " ");
 	}
-	r = r < 0 ? r : format_safe(&name, who->t.data, who->t.len);
-	r = r < 0 ? r : buf_append(line, name.data, name.len);
-	if (r >= 0 && !tid->null) {
+	format_safe(&name, who->t.data, who->t.len);
+	buf_add(line, &name);
+	if (!tid->null) {
 		char number[32];
 
 		(void)snprintf(number, sizeof(number), "%lld", (long long)tid->i);
 		if (!name.len || !strstr(buf_str(&name), number))
-			r = buf_printf(line, " thread %s", number);
+			buf_printf(line, " thread %s", number);
 	}
-	return r < 0 ? r : buf_printf(line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+	return buf_printf(line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
 }
 
 static int print_past_row(const struct flow_view *f, size_t table, size_t row)
@@ -420,21 +419,16 @@ static int print_past_row(const struct flow_view *f, size_t table, size_t row)
 			   *file = flow_cell(f, table, row, FLOW_PAST_FILE);
 	const struct bytes contested = {(const uint8_t *)"contested", 9};
 	_cleanup_buf_ struct buf line = {0}, lines = {0};
-	int r = put_past_end(&line, f, table, row, FLOW_PAST_HOST);
+	int r;
 
-	if (r >= 0 && !file->null) {
-		_cleanup_buf_ struct buf name = {0};
-
-		r = format_path(&name, file->t.data, file->t.len, 40);
-		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
-	}
-	r = r < 0 ? r
-		  : buf_printf(&line, ", by %.*s before ", (int)via->t.len,
-			       (const char *)via->t.data);
-	r = r < 0 ? r : put_past_end(&line, f, table, row, FLOW_PAST_TO_HOST);
-	if (r >= 0 && !bytes_compare(certainty->t, contested))
-		r = buf_printf(&line, ", contested");
-	r = r < 0 ? r : format_wrapped(&lines, buf_str(&line), 13, f->width);
+	put_past_end(&line, f, table, row, FLOW_PAST_HOST);
+	put_flow_file(&line, file);
+	buf_printf(&line, ", by %.*s before ", (int)via->t.len, (const char *)via->t.data);
+	put_past_end(&line, f, table, row, FLOW_PAST_TO_HOST);
+	if (!bytes_compare(certainty->t, contested))
+		buf_printf(&line, ", contested");
+	buf_fail(&lines, buf_status(&line));
+	r = format_wrapped(&lines, buf_str(&line), 13, f->width);
 	if (r < 0)
 		return r;
 	printf("%11s  %s", format_dur(flow_cell(f, table, row, FLOW_PAST_BEFORE)->i).s,

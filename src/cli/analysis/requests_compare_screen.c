@@ -71,13 +71,11 @@ static int print_traits(const struct requests_compare *c)
 		_cleanup_buf_ struct buf text = {0}, line = {0};
 
 		buf_append(&text, t->key.data, t->key.len);
-		r = buf_printf(&text, " = ");
-		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
-		r = r < 0 ? r : requests_put_name(&line, buf_bytes(&text), name);
-		r = r < 0 ? r
-			  : buf_printf(&line, " %11s %11s",
-				       format_percent(t->usual, c->usual_count).s,
-				       format_percent(t->slow, c->slow_count).s);
+		buf_printf(&text, " = ");
+		buf_fail(&line, buf_append(&text, t->value.data, t->value.len));
+		requests_put_name(&line, buf_bytes(&text), name);
+		r = buf_printf(&line, " %11s %11s", format_percent(t->usual, c->usual_count).s,
+			       format_percent(t->slow, c->slow_count).s);
 		requests_line(&line);
 	}
 	return r;

@@ -140,7 +140,8 @@ void requests_line(struct buf *line)
 
 static int head_count(struct buf *b, const char *what, uint64_t n)
 {
-	return n ? format_next(b, requests_width(), "%s %s", what, format_count(n).s) : 0;
+	return n ? format_next(b, requests_width(), "%s %s", what, format_count(n).s)
+		 : buf_status(b);
 }
 
 static int requests_head(const struct requests *q)
@@ -155,30 +156,30 @@ static int requests_head(const struct requests *q)
 		placeless += s->all[i].thread_id < 0 && !s->all[i].sums.calls;
 		blurred += s->all[i].sums.blurred;
 	}
-	r = buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
-		       roots == 1 ? "" : "s", format_count(s->count - roots).s,
-		       s->count - roots == 1 ? "" : "s");
-	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++) {
+	buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
+		   roots == 1 ? "" : "s", format_count(s->count - roots).s,
+		   s->count - roots == 1 ? "" : "s");
+	for (unsigned int i = 0; i < SPAN_VIAS - 1; i++) {
 		if (s->calls_via[i])
-			r = format_next(&b, requests_width(), "%s calls via %s",
-					format_count(s->calls_via[i]).s,
-					vocab_word("via", VIA_CONTEXT + i));
+			format_next(&b, requests_width(), "%s calls via %s",
+				    format_count(s->calls_via[i]).s,
+				    vocab_word("via", VIA_CONTEXT + i));
 	}
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	puts(buf_str(&b));
 	buf_clear(&b);
-	r = head_count(&b, "running", s->running);
-	r = r < 0 ? r : head_count(&b, "cut", s->cut);
-	r = r < 0 ? r : head_count(&b, "parent not in this trace", s->orphans);
-	r = r < 0 ? r : head_count(&b, "loops of parents", s->loops);
-	r = r < 0 ? r : head_count(&b, "crossing others on their thread", s->crossed);
-	r = r < 0 ? r : head_count(&b, "waits and hand-overs left out", s->unjoined);
-	r = r < 0 ? r : head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
-	r = r < 0 ? r : head_count(&b, "estimated", blurred);
+	head_count(&b, "running", s->running);
+	head_count(&b, "cut", s->cut);
+	head_count(&b, "parent not in this trace", s->orphans);
+	head_count(&b, "loops of parents", s->loops);
+	head_count(&b, "crossing others on their thread", s->crossed);
+	head_count(&b, "waits and hand-overs left out", s->unjoined);
+	head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
+	head_count(&b, "estimated", blurred);
 	/* imported ones: all of their time looks like the program's */
-	r = r < 0 ? r
-		  : head_count(&b, "of unknown threads, so their calls are not known", placeless);
+	r = head_count(&b, "of unknown threads, so their calls are not known", placeless);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)
 		memmove(b.data, b.data + 1, --b.len);
 	if (r >= 0 && b.len)
@@ -255,27 +256,20 @@ int requests_put_span(const struct analysis_view *v, const struct requests *q, u
 {
 	const struct span *k = &q->spans.all[span];
 	int64_t time[SPAN_TIMES];
-	_cleanup_buf_ struct buf line = {0}, at = {0}, number = {0};
+	_cleanup_buf_ struct buf line = {0}, at = {0};
 	size_t width = requests_width(), name = width >= WIDE ? 30 : TITLE_MIN;
 	const char *status = k->status == SPAN_STATUS_UNSET || k->status == SPAN_STATUS_OK
 				     ? ""
 				     : vocab_word("span_status", k->status) ?: "";
-	int r = buf_printf(&line, "%9s  ", format_dur(span_dur(k)).s);
+	int r;
 
-	if (r >= 0)
-		r = requests_put_at(&at, v, k->start);
-	if (r >= 0)
-		r = buf_printf(&number, "%lld", (long long)k->number);
-	if (r >= 0)
-		r = format_pad(&line, buf_str(&at), 12, false);
-	if (r >= 0)
-		r = requests_put_name(&line, requests_name(q, span), name);
-	if (r >= 0)
-		r = buf_printf(&line, " %10s %-7s ", buf_str(&number), status);
+	buf_printf(&line, "%9s  ", format_dur(span_dur(k)).s);
+	buf_fail(&line, requests_put_at(&at, v, k->start));
+	format_pad(&line, buf_str(&at), 12, false);
+	requests_put_name(&line, requests_name(q, span), name);
+	buf_printf(&line, " %10lld %-7s ", (long long)k->number, status);
 	spanset_times(k, time);
-	if (r >= 0)
-		r = requests_where(&line, time,
-				   width - MIN(format_width(buf_str(&line)) + 2, width - 20));
+	r = requests_where(&line, time, width - MIN(format_width(buf_str(&line)) + 2, width - 20));
 	requests_line(&line);
 	return r;
 }
@@ -303,20 +297,19 @@ static int log_screen(const struct analysis_view *v, const struct requests *q)
 static int stats_phases(const struct requests_group *g)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r;
 
 	if (!g->calls || g->unphased == g->calls)
 		return 0;
-	r = buf_printf(&b, "  in calls:");
-	for (unsigned int i = 0; i < SPAN_PHASES && r >= 0; i++)
-		r = !g->phase[i] ? 0
-				 : format_next(&b, requests_width(), "%s %s", span_phase_word(i),
-					       format_dur(g->phase[i]).s);
-	if (r >= 0 && g->unphased)
-		r = format_next(&b, requests_width(), "not known of %s",
-				format_count(g->unphased).s);
+	buf_printf(&b, "  in calls:");
+	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
+		if (g->phase[i])
+			format_next(&b, requests_width(), "%s %s", span_phase_word(i),
+				    format_dur(g->phase[i]).s);
+	}
+	if (g->unphased)
+		format_next(&b, requests_width(), "not known of %s", format_count(g->unphased).s);
 	puts(buf_str(&b));
-	return r;
+	return buf_status(&b);
 }
 
 static int stats_group(const struct requests *q, const struct requests_group *g)
@@ -339,9 +332,9 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	printf("   errors %s   running %s   cut %s\n", format_count(g->errors).s,
 	       format_count(g->running).s, format_count(g->cut).s);
 	buf_clear(&b);
-	for (size_t i = 0; i < ARRAY_SIZE(points) && r >= 0; i++)
-		r = buf_printf(&b, "  %s %s", points[i].name,
-			       format_dur(requests_percentile(q, g, points[i].at)).s);
+	for (size_t i = 0; i < ARRAY_SIZE(points); i++)
+		buf_printf(&b, "  %s %s", points[i].name,
+			   format_dur(requests_percentile(q, g, points[i].at)).s);
 	puts(buf_str(&b));
 	printf("  total %s  covered %s  self %s  mean %s  %s calls  %s\n", format_dur(g->total).s,
 	       format_dur(g->covered).s, format_dur(g->self).s, format_dur(g->total / g->count).s,
@@ -349,7 +342,7 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		t[i] = (double)g->time[i];
 	buf_clear(&b);
-	r = r < 0 ? r : buf_printf(&b, "  ");
+	buf_printf(&b, "  ");
 	r = r < 0 ? r : requests_parts(&b, t, g->total, requests_width() - 2);
 	requests_line(&b);
 	return r < 0 ? r : stats_phases(g);

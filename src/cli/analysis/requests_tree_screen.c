@@ -63,43 +63,39 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 	const struct requests_call *c = &t->q->tree.calls[l->from];
 	const char *status = vocab_word("span_status", t->q->spans.all[l->span].status);
 	_cleanup_buf_ struct buf who = {0};
-	int r = 0;
 
 	if (l->from == l->to)
 		return status && strcmp(status, "ok") != 0 && strcmp(status, "unset") != 0
 			       ? buf_printf(to, "%s", status)
 			       : 0;
 	if ((l->queued || l->device) && room < DISK_ROOM)
-		r = buf_printf(to, "disk %s  ", format_dur(l->queued + l->device).s);
+		buf_printf(to, "disk %s  ", format_dur(l->queued + l->device).s);
 	else if (l->queued || l->device)
-		r = buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
-			       format_dur(l->device).s);
-	if (r >= 0 && l->runq >= MAX(l->time / 10, (int64_t)RUNQ_SHOWN))
-		r = buf_printf(to, "no CPU %s  ", format_dur(l->runq).s);
-	if (r >= 0 && l->errors)
-		r = l->errors == 1 && l->to - l->from == 1
-			    ? buf_printf(to, "%s  ", vocab_word("err", c->err) ?: "failed")
-			    : buf_printf(to, "%s failed  ", format_count(l->errors).s);
-	if (r >= 0 && !c->disk && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
-		r = names_thread(t->q->dims, c->thread_id, &who);
-		r = r < 0 ? r
-			  : buf_printf(to, "%s: ",
-				       c->via == VIA_TIME   ? "overlaps"
-				       : c->via == VIA_WAIT ? "waited for"
-							    : "work");
-		r = r < 0 ? r : format_safe(to, who.data, who.len);
-		r = r < 0 ? r : buf_printf(to, "  ");
+		buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
+			   format_dur(l->device).s);
+	if (l->runq >= MAX(l->time / 10, (int64_t)RUNQ_SHOWN))
+		buf_printf(to, "no CPU %s  ", format_dur(l->runq).s);
+	if (l->errors == 1 && l->to - l->from == 1)
+		buf_printf(to, "%s  ", vocab_word("err", c->err) ?: "failed");
+	else if (l->errors)
+		buf_printf(to, "%s failed  ", format_count(l->errors).s);
+	if (!c->disk && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
+		buf_fail(to, names_thread(t->q->dims, c->thread_id, &who));
+		buf_printf(to, "%s: ",
+			   c->via == VIA_TIME	? "overlaps"
+			   : c->via == VIA_WAIT ? "waited for"
+						: "work");
+		format_safe(to, who.data, who.len);
+		buf_printf(to, "  ");
 	}
-	if (r >= 0 && c->waker_id >= 0 && l->to - l->from == 1) {
+	if (c->waker_id >= 0 && l->to - l->from == 1) {
 		buf_clear(&who);
-		r = names_thread(t->q->dims, c->waker_id, &who);
-		r = r < 0 ? r : buf_printf(to, "until ");
-		r = r < 0 ? r : format_safe(to, who.data, who.len);
-		r = r < 0 ? r : buf_printf(to, "  ");
+		buf_fail(to, names_thread(t->q->dims, c->waker_id, &who));
+		buf_printf(to, "until ");
+		format_safe(to, who.data, who.len);
+		buf_printf(to, "  ");
 	}
-	if (r >= 0 && l->bytes)
-		r = buf_printf(to, "%s", format_size((uint64_t)l->bytes).s);
-	return r;
+	return l->bytes ? buf_printf(to, "%s", format_size((uint64_t)l->bytes).s) : buf_status(to);
 }
 
 /* Drops whole pieces that do not fit in the line: a figure is never cut. */
@@ -122,30 +118,24 @@ static int tree_put_line(const struct tree_screen *t, const struct requests_line
 	size_t indent = MIN(2 * (size_t)l->depth, t->name / 2), room = t->name - indent;
 	size_t width = requests_width(), left;
 	char times[FORMAT_TEXT_MAX + 4] = "";
-	int r = requests_line_name(t->q, l, &name);
+	int r;
 
+	buf_fail(&line, requests_line_name(t->q, l, &name));
 	if (l->to - l->from > 1)
 		snprintf(times, sizeof(times), " x%s", format_count(l->to - l->from).s);
 	room -= MIN(strlen(times), room - 4);
-	if (r >= 0)
-		r = format_path(&safe, name.data, name.len, room);
-	if (r >= 0)
-		r = buf_printf(&safe, "%s", times);
-	if (r >= 0)
-		r = buf_printf(&line, "%*s", (int)indent, "");
-	if (r >= 0)
-		r = format_pad(&line, buf_str(&safe), t->name - indent, false);
-	if (r >= 0)
-		r = buf_printf(&line, "%s%9s ", t->path && l->critical > 0 ? "*" : " ",
-			       format_dur(l->time).s);
-	if (r >= 0)
-		r = tree_bar(t, l, &line);
+	format_path(&safe, name.data, name.len, room);
+	buf_fail(&line, buf_printf(&safe, "%s", times));
+	buf_printf(&line, "%*s", (int)indent, "");
+	format_pad(&line, buf_str(&safe), t->name - indent, false);
+	buf_printf(&line, "%s%9s ", t->path && l->critical > 0 ? "*" : " ", format_dur(l->time).s);
+	buf_fail(&line, tree_bar(t, l, &line));
 	left = width - t->name - 11 - t->bar - 1;
-	if (r >= 0)
-		r = tree_note(t, l, left, &note);
+	buf_fail(&line, tree_note(t, l, left, &note));
 	tree_fit(&note, left);
-	if (r >= 0 && note.len)
-		r = buf_printf(&line, " %s", buf_str(&note));
+	if (note.len)
+		buf_printf(&line, " %s", buf_str(&note));
+	r = buf_status(&line);
 	fputs(l->from == l->to ? text_style(TEXT_BOLD) : "", stdout);
 	requests_line(&line);
 	fputs(text_style(TEXT_PLAIN), stdout);
@@ -177,25 +167,24 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	bool plain = k->status == SPAN_STATUS_UNSET || k->status == SPAN_STATUS_OK;
 	const char *status = plain ? NULL : vocab_word("span_status", k->status);
 	size_t width = requests_width();
-	int r = format_path(&b, name.data, name.len, width / 2);
+	int r;
 
-	if (r >= 0)
-		r = requests_put_at(&at, v, k->start);
-	if (r >= 0)
-		r = format_next(&b, width, "%s", format_dur(span_dur(k)).s);
-	if (r >= 0)
-		r = format_next(&b, width, "%s   number %lld%s%s", buf_str(&at),
-				(long long)k->number, status ? "   " : "", status ?: "");
-	if (r >= 0 && k->thread_id >= 0) {
-		r = names_thread(q->dims, k->thread_id, &who);
-		r = r < 0 ? r : format_safe(&safe, who.data, who.len);
-		r = r < 0 ? r : format_next(&b, width, "%s", buf_str(&safe));
+	format_path(&b, name.data, name.len, width / 2);
+	buf_fail(&b, requests_put_at(&at, v, k->start));
+	format_next(&b, width, "%s", format_dur(span_dur(k)).s);
+	format_next(&b, width, "%s   number %lld%s%s", buf_str(&at), (long long)k->number,
+		    status ? "   " : "", status ?: "");
+	if (k->thread_id >= 0) {
+		buf_fail(&b, names_thread(q->dims, k->thread_id, &who));
+		buf_fail(&b, format_safe(&safe, who.data, who.len));
+		format_next(&b, width, "%s", buf_str(&safe));
 	}
-	if (r >= 0 && trace.len) {
+	if (trace.len) {
 		buf_clear(&safe);
-		r = format_path(&safe, trace.data, trace.len, 32);
-		r = r < 0 ? r : format_next(&b, width, "trace %s", buf_str(&safe));
+		buf_fail(&b, format_path(&safe, trace.data, trace.len, 32));
+		format_next(&b, width, "trace %s", buf_str(&safe));
 	}
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	printf("%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
@@ -222,11 +211,11 @@ static int tree_put_path(const struct requests *q)
 
 		for (unsigned int k = 0; k < SPAN_TIMES; k++)
 			t[k] = (double)s->time[k];
-		r = names_thread(q->dims, s->thread_id, &who);
-		r = r < 0 ? r : buf_printf(&b, "  ");
-		r = r < 0 ? r : requests_put_name(&b, buf_bytes(&who), PATH_NAME);
-		r = r < 0 ? r : buf_printf(&b, " %9s  ", format_dur(s->stop).s);
-		r = r < 0 ? r : requests_parts(&b, t, s->stop, width - PATH_NAME - 14);
+		buf_fail(&b, names_thread(q->dims, s->thread_id, &who));
+		buf_printf(&b, "  ");
+		requests_put_name(&b, buf_bytes(&who), PATH_NAME);
+		buf_printf(&b, " %9s  ", format_dur(s->stop).s);
+		r = requests_parts(&b, t, s->stop, width - PATH_NAME - 14);
 		requests_line(&b);
 	}
 	if (q->tree.path.thread_count > PATH_THREADS)

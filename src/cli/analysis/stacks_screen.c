@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/stacks/stacks.h"
+#include "base/fd.h"
 #include "cli/options/command.h"
 #include "cli/record/recorded.h"
 #include "cli/terminal/format.h"
@@ -20,20 +21,11 @@ static int stacks_screen_write(const char *path, const struct buf *b)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct error err = {0};
-	size_t at = 0;
+	int r = fd < 0 ? -errno : fd_write(fd, b->data, b->len);
 
-	while (fd >= 0 && at < b->len) {
-		ssize_t n = write(fd, b->data + at, b->len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break;
-		at += (size_t)n;
-	}
-	if (fd >= 0 && at == b->len)
+	if (r >= 0)
 		return 0;
-	error_set(&err, -errno, "--pprof: cannot write %s: %s", path, strerror(errno));
+	error_set(&err, r, "--pprof: cannot write %s: %s", path, strerror(-r));
 	fail(&err);
 	return -EIO;
 }
@@ -72,11 +64,9 @@ static int print_names(const char *before, struct bytes names)
 			   (const char *)names.data + from);
 		from = i + 1;
 	}
-	r = buf_status(&text);
-	r = r < 0 ? r : format_safe(&safe, text.data, text.len);
-	r = r < 0 ? r
-		  : format_wrapped(&lines, buf_str(&safe), 10,
-				   MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
+	buf_fail(&safe, buf_status(&text));
+	buf_fail(&lines, format_safe(&safe, text.data, text.len));
+	r = format_wrapped(&lines, buf_str(&safe), 10, MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
 	if (r < 0)
 		return r;
 	printf("          %s", buf_str(&lines));

@@ -126,16 +126,13 @@ static int diff_screen_put_time(struct buf *b, const struct diff *d, const char 
 static int diff_screen_put_times(const struct diff *d)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "%s", d->runs[0] > 1 || d->runs[1] > 1 ? "time of a run:" : "time:");
 
-	if (r >= 0)
-		r = diff_screen_put_time(&b, d, "I/O", d->io);
-	if (r >= 0)
-		r = diff_screen_put_time(&b, d, "waiting", d->waiting);
-	if (r >= 0)
-		r = diff_screen_put_time(&b, d, "other", d->other);
+	buf_printf(&b, "%s", d->runs[0] > 1 || d->runs[1] > 1 ? "time of a run:" : "time:");
+	diff_screen_put_time(&b, d, "I/O", d->io);
+	diff_screen_put_time(&b, d, "waiting", d->waiting);
+	diff_screen_put_time(&b, d, "other", d->other);
 	printf("%s\n", buf_str(&b));
-	return r;
+	return buf_status(&b);
 }
 
 static double percent_of(double share)
@@ -207,7 +204,6 @@ static bool is_unsure(const struct diff *d, const struct diff_row *row, enum dif
 static int put_larger(const struct diff *d, struct buf *out)
 {
 	double told = d->listed ? fabs(d->rows[0].share) : 0;
-	int r;
 
 	for (size_t i = d->listed; i < d->count && d->listed; i++) {
 		const struct diff_row *row = &d->rows[i];
@@ -215,10 +211,9 @@ static int put_larger(const struct diff *d, struct buf *out)
 
 		if (!is_unsure(d, row, &m) || fabs(row->share) <= told)
 			continue;
-		r = diff_put_what(out, row, 40);
-		return r < 0 ? r
-			     : buf_printf(out, " makes %.0f %%, but that may be chance.",
-					  fabs(row->share) * 100);
+		diff_put_what(out, row, 40);
+		return buf_printf(out, " makes %.0f %%, but that may be chance.",
+				  fabs(row->share) * 100);
 	}
 	return 0;
 }
@@ -331,12 +326,11 @@ static int put_what_changed(const struct diff *d, const struct layout *l,
 {
 	_cleanup_buf_ struct buf what = {0}, names = {0}, line = {0};
 	size_t room = l->width - WHAT_REST;
-	int r = diff_screen_put_names(&names, d, row);
+	int r;
 
-	if (r >= 0)
-		r = diff_put_what(&what, row, room - MIN(names.len, room));
-	if (r >= 0)
-		r = buf_append(&what, names.data, names.len);
+	diff_screen_put_names(&names, d, row);
+	diff_put_what(&what, row, room - MIN(names.len, room));
+	r = buf_add(&what, &names);
 	if (r >= 0)
 		r = format_pad(&line, buf_str(&what), room, false);
 	if (r < 0)

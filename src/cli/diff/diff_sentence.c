@@ -134,9 +134,8 @@ static int put_accounts(struct buf *out, const struct diff *d, const struct diff
 		return 0;
 	if (n > 1)
 		return buf_printf(out, "; %s for it", words[n]);
-	if (buf_printf(out, "; ") < 0 ||
-	    format_path(out, files[0]->name.data, files[0]->name.len, 40) < 0)
-		return -ENOMEM;
+	buf_printf(out, "; ");
+	format_path(out, files[0]->name.data, files[0]->name.len, 40);
 	return buf_printf(out, " accounts for it");
 }
 
@@ -145,7 +144,6 @@ int diff_put_sentence(struct buf *out, const struct diff *d)
 	const struct diff_row *top = d->listed ? &d->rows[0] : NULL;
 	enum diff_metric m;
 	const struct diff_test *t = top ? diff_best(top, &m) : NULL;
-	int r;
 
 	if (d->lossy[0] || d->lossy[1])
 		return buf_printf(out, "Too much is missing from %s to say what changed.",
@@ -158,14 +156,13 @@ int diff_put_sentence(struct buf *out, const struct diff *d)
 	if (!top)
 		return buf_printf(out,
 				  "No change is larger than the difference between repeated runs.");
-	r = diff_put_what(out, top, 40);
-	if (r >= 0)
-		r = t && top->presence == DIFF_BOTH ? sentence_put_effect(out, d, top, t, m)
-						    : put_alone(out, d, top);
-	if (r >= 0 && top->presence == DIFF_BOTH)
-		r = put_accounts(out, d, top);
-	if (r < 0)
-		return r;
+	diff_put_what(out, top, 40);
+	if (t && top->presence == DIFF_BOTH)
+		sentence_put_effect(out, d, top, t, m);
+	else
+		put_alone(out, d, top);
+	if (top->presence == DIFF_BOTH)
+		buf_fail(out, put_accounts(out, d, top));
 	return buf_printf(out, ". Its time: %s to %s%s, %.0f %% of all that changed.",
 			  format_dur((int64_t)diff_of_run(d, 0, (double)top->side[0].time_ns)).s,
 			  format_dur((int64_t)diff_of_run(d, 1, (double)top->side[1].time_ns)).s,

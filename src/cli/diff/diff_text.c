@@ -18,22 +18,21 @@ int diff_put_what(struct buf *out, const struct diff_row *row, size_t width)
 {
 	char op[32], err[32];
 	const char *word = row->err >= 0 ? vocab_word("err", row->err) : NULL;
-	int r = 0;
 
 	if (row->op >= 0)
-		r = buf_printf(out, "%s", op_word(row->op, op));
+		buf_printf(out, "%s", op_word(row->op, op));
 	if (row->err >= 0 && !word) {
 		snprintf(err, sizeof(err), "errno %lld", (long long)row->err);
 		word = err;
 	}
-	if (r >= 0 && word)
-		r = buf_printf(out, " %s", word);
-	if (r >= 0 && row->by == DIFF_PROCESS)
-		r = buf_printf(out, "threads ");
-	if (r >= 0 && row->op >= 0 && row->name.data)
-		r = buf_printf(out, "  ");
-	if (r < 0 || !row->name.data)
-		return r;
+	if (word)
+		buf_printf(out, " %s", word);
+	if (row->by == DIFF_PROCESS)
+		buf_printf(out, "threads ");
+	if (!row->name.data)
+		return buf_status(out);
+	if (row->op >= 0)
+		buf_printf(out, "  ");
 	width = width > format_width(buf_str(out)) + 12 ? width - format_width(buf_str(out)) : 12;
 	return format_path(out, row->name.data, row->name.len, width);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/array.h"
 #include "cli/options/help.h"
 #include "cli/query/query.h"
 
@@ -38,9 +39,7 @@ static const struct option *find_option(const struct command *cmd, const char *w
 
 static void add_input(struct place *p, char *word)
 {
-	if (grow((void **)&p->inputs.items, &p->inputs.cap, p->inputs.count + 1, sizeof(char *)) ==
-	    0)
-		p->inputs.items[p->inputs.count++] = word;
+	(void)array_add(p->inputs.items, p->inputs.count, p->inputs.cap, word);
 }
 
 static void complete_word_take_value(struct place *p, const struct option *o, char *value,
@@ -143,11 +142,8 @@ static void complete_word_keep(void *arg, const char *word)
 	struct offers *o = arg;
 	char *copy = strdup(word);
 
-	if (!copy || grow((void **)&o->words, &o->cap, o->count + 1, sizeof(char *)) < 0) {
+	if (!copy || array_add(o->words, o->count, o->cap, copy) < 0)
 		free(copy);
-		return;
-	}
-	o->words[o->count++] = copy;
 }
 
 /* Collects the words that may stand there in `printer`, including users' names. The start is known only afterwards. */

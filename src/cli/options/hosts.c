@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "store/store.h"
 
@@ -17,11 +18,6 @@ struct hosts {
 	struct buf names; /* the hosts of all traces */
 	size_t told;
 };
-
-static bool host_is(struct bytes name, const char *text)
-{
-	return name.data && name.len == strlen(text) && !memcmp(name.data, text, name.len);
-}
 
 /* Collects the names for the message, each once. */
 static int hosts_note(struct hosts *h, struct bytes name)
@@ -58,7 +54,7 @@ static int hosts_wants(struct hosts *h, struct store *s, bool *ret, struct error
 	if (!name.data)
 		return 0;
 	for (size_t i = 0; i < h->wanted->count; i++) {
-		if (!host_is(name, h->wanted->items[i]))
+		if (!bytes_is(name, h->wanted->items[i]))
 			continue;
 		h->found |= i < 64 ? 1ull << i : 0;
 		*ret = true;
@@ -76,10 +72,9 @@ static int hosts_look(struct hosts *h, const char *path, struct error *err)
 		r = hosts_wants(h, s, &wanted, err);
 	if (r < 0 || !wanted)
 		return r;
-	r = grow((void **)&h->paths, &h->cap, h->count + 1, sizeof(*h->paths));
+	r = array_add(h->paths, h->count, h->cap, path);
 	if (r < 0)
 		return error_set(err, r, "out of memory");
-	h->paths[h->count++] = path;
 	h->bytes += strlen(path) + 1;
 	return 0;
 }

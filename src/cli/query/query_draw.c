@@ -67,10 +67,8 @@ static int put_lines(const struct answer_print *p, const struct plan_field *f, c
 		_cleanup_buf_ struct buf line = {0}, text = {0};
 
 		r = put_label(&text, unit, &b->items[i]);
-		if (r >= 0)
-			r = format_pad(&line, buf_str(&text), label, true);
-		if (r >= 0)
-			r = buf_printf(&line, "  |");
+		format_pad(&line, buf_str(&text), label, true);
+		buf_printf(&line, "  |");
 		if (r >= 0)
 			r = bars_lying(&line, (double)b->items[i].count / (double)max, bar);
 		if (r >= 0)

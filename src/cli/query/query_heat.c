@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "engine/window_bars.h"
 #include "cli/terminal/bars.h"
@@ -81,10 +82,9 @@ static int query_heat_read_rows(struct heat *h, struct answer *rows, struct erro
 				return r;
 			continue;
 		}
-		if (grow((void **)&h->rows, &h->row_cap, h->row_count + 1, sizeof(*h->rows)) < 0)
+		if (array_add(h->rows, h->row_count, h->row_cap, (struct heat_row){.at = at.i}) < 0)
 			return -ENOMEM;
-		row = &h->rows[h->row_count++];
-		*row = (struct heat_row){.at = at.i};
+		row = &h->rows[h->row_count - 1];
 		r = hist_unpack(&row->hist, packed.t.data, packed.t.len);
 		if (r < 0)
 			return r;

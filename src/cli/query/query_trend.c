@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "cli/terminal/bars.h"
@@ -84,7 +85,7 @@ static int query_trend_read_cells(struct trend *t, struct answer *rows, struct e
 	while ((r = answer_next(rows, err)) == 1) {
 		struct value at = answer_get(rows, t->time_at), key = answer_get(rows, t->key_at),
 			     n = answer_get(rows, t->value_at);
-		struct cell *cell;
+		struct cell cell = {.at = at.i, .n = n.i};
 
 		if (n.null || n.i < 0)
 			continue;
@@ -94,12 +95,8 @@ static int query_trend_read_cells(struct trend *t, struct answer *rows, struct e
 		}
 		buf_clear(&text);
 		if (cell_put(&text, t->key, &key, false, &t->print->style) < 0 ||
-		    grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*cell)) < 0)
-			return -ENOMEM;
-		cell = &t->cells[t->count++];
-		*cell = (struct cell){.at = at.i, .n = n.i};
-		if (intern_add(&t->keys, text.data ? text.data : (const uint8_t *)"", text.len,
-			       &cell->key) < 0)
+		    intern_add(&t->keys, buf_str(&text), text.len, &cell.key) < 0 ||
+		    array_add(t->cells, t->count, t->cap, cell) < 0)
 			return -ENOMEM;
 		t->from = t->count == 1 ? at.i : MIN(t->from, at.i);
 		t->to = t->count == 1 ? at.i : MAX(t->to, at.i);
@@ -111,9 +108,7 @@ static int by_total(const void *a, const void *b)
 {
 	const struct total *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n < y->n ? 1 : -1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return ORDER(y->n, x->n) ?: ORDER(x->key, y->key);
 }
 
 static int add_totals(struct trend *t)
@@ -167,16 +162,15 @@ static int query_trend_put_line(struct trend *t, const struct total *total, size
 	_cleanup_buf_ struct buf line = {0}, name = {0};
 	int r = format_path(&name, key.data, key.len, key_width);
 
-	if (r >= 0)
-		r = format_pad(&line, buf_str(&name), key_width, cell_is_number(t->key));
-	if (r >= 0)
-		r = buf_printf(&line, "  %*s  ", (int)width, query_trend_number(t, total->n).s);
-	if (r >= 0)
-		r = bars_spark(&line, &t->sums[total->key * t->columns], t->columns);
-	while (line.len && line.data[line.len - 1] == ' ')
-		line.len--;
 	if (r < 0)
 		return r;
+	format_pad(&line, buf_str(&name), key_width, cell_is_number(t->key));
+	buf_printf(&line, "  %*s  ", (int)width, query_trend_number(t, total->n).s);
+	r = bars_spark(&line, &t->sums[total->key * t->columns], t->columns);
+	if (r < 0)
+		return r;
+	while (line.len && line.data[line.len - 1] == ' ')
+		line.len--;
 	fprintf(t->print->out, "%s\n", buf_str(&line));
 	return r;
 }

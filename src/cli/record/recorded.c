@@ -6,11 +6,6 @@
 
 #include "schema/schema.h"
 
-static bool recorded_is(struct bytes b, const char *text)
-{
-	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
-}
-
 /* "block,net,phases" */
 static bool recorded_has(struct bytes list, const char *word)
 {
@@ -18,7 +13,7 @@ static bool recorded_has(struct bytes list, const char *word)
 		const uint8_t *comma = memchr(list.data, ',', list.len);
 		size_t len = comma ? (size_t)(comma - list.data) : list.len;
 
-		if (recorded_is((struct bytes){list.data, len}, word))
+		if (bytes_is((struct bytes){list.data, len}, word))
 			return true;
 		len += comma != NULL;
 		list = (struct bytes){list.data + len, list.len - len};
@@ -40,7 +35,7 @@ int recorded_with(const struct store *s, const char *word)
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, NULL);
 		for (size_t row = 0; r >= 0 && row < b->rows; row++)
-			with += recorded_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
+			with += bytes_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
 				recorded_has(batch_get_bytes(b, MARK_TEXT, row), word);
 		r = r == -EBADMSG ? 0 : r;
 	}

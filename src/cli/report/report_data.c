@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "cli/report/report_requests.h"
 #include "names/names.h"
 #include "schema/ops.h"
@@ -53,11 +54,6 @@ static bool report_data_names_waits(const struct expr *e)
 
 /* ---- marks ---- */
 
-static bool report_data_is_text(struct bytes b, const char *text)
-{
-	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
-}
-
 /* Parses "cpu_ns=3012 held_ns=0 ring_bytes=64": the number after a word, 0 if absent. */
 static uint64_t report_data_number_of(struct bytes text, const char *word)
 {
@@ -76,7 +72,7 @@ static int mark_text_take(struct mark_text *m, struct bytes text)
 {
 	m->count++;
 	if (m->text) {
-		m->differ |= !report_data_is_text(text, m->text);
+		m->differ |= !bytes_is(text, m->text);
 		return 0;
 	}
 	m->text = strndup((const char *)text.data, text.len);
@@ -87,23 +83,21 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 {
 	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
 		     text = batch_get_bytes(b, MARK_TEXT, row);
-	bool synth = report_data_is_text(name, "weir.synth");
+	bool synth = bytes_is(name, "weir.synth");
 
 	if (!text.data)
 		return 0;
-	if (report_data_is_text(name, "weir.sequence"))
-		r->gap_free_marks += report_data_is_text(text, "gap-free");
-	if (report_data_is_text(name, "weir.cost")) {
+	if (bytes_is(name, "weir.sequence"))
+		r->gap_free_marks += bytes_is(text, "gap-free");
+	if (bytes_is(name, "weir.cost")) {
 		r->held_ns += report_data_number_of(text, "held_ns=");
 		r->left_out += report_data_number_of(text, "left_out=");
 		r->masked += report_data_number_of(text, "masked=");
 	}
 	r->synthetic += synth;
-	if (report_data_is_text(name, "weir.selection"))
+	if (bytes_is(name, "weir.selection"))
 		return mark_text_take(&r->selection, text);
-	return synth || report_data_is_text(name, "weir.command")
-		       ? mark_text_take(&r->command, text)
-		       : 0;
+	return synth || bytes_is(name, "weir.command") ? mark_text_take(&r->command, text) : 0;
 }
 
 static int read_marks(struct report *r, struct error *err)
@@ -323,19 +317,13 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
 	int64_t task = names_task(r->dims, thread_id), start, stop;
-	uint64_t at;
-	int e;
+	bool new;
 
-	if (!map_get(&all->tasks, (uint64_t)task, &at)) {
-		e = grow((void **)&all->items, &all->cap, all->count + 1, sizeof(*all->items));
-		if (e >= 0)
-			e = map_set(&all->tasks, (uint64_t)task, all->count);
-		if (e < 0)
-			return e;
-		at = all->count++;
-		all->items[at] = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
-	}
-	*ret = &all->items[at];
+	*ret = array_of_key(all->items, all->count, all->cap, &all->tasks, (uint64_t)task, &new);
+	if (!*ret)
+		return -ENOMEM;
+	if (new)
+		**ret = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
 	if (t) {
 		const struct dims_thread *born = dims_thread(r->dims, task);
 
@@ -372,11 +360,8 @@ static int times_order(const void *a, const void *b)
 {
 	const struct thread_time *x = a, *y = b;
 
-	if (MAX(x->io, x->async) != MAX(y->io, y->async))
-		return MAX(x->io, x->async) > MAX(y->io, y->async) ? -1 : 1;
-	if (x->wait != y->wait)
-		return x->wait > y->wait ? -1 : 1;
-	return (x->task > y->task) - (x->task < y->task);
+	return ORDER(MAX(y->io, y->async), MAX(x->io, x->async)) ?: ORDER(y->wait, x->wait)
+								 ?: ORDER(x->task, y->task);
 }
 
 /* Requests overlap, and their thread does other work meanwhile: they are not part of its time. */
@@ -431,8 +416,7 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 		free(all.items);
 		return e;
 	}
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), times_order);
+	array_sort(all.items, all.count, times_order);
 	*ret = all.items;
 	*ret_count = all.count;
 	return 0;

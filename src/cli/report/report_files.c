@@ -99,22 +99,20 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 {
 	_cleanup_buf_ struct buf b = {0}, more = {0};
 	bool sockets = g->id >= 0 && file_lines_kind(r->lines, g->id) != FILE_LINE_FILES;
-	int e = buf_printf(&b, "  ");
 
-	if (e >= 0 && g->members > 1 && sockets)
-		e = buf_printf(&more, " (%s connections)", format_count(g->members).s);
-	if (e >= 0 && g->members > 1 && report_files_begins(g->name, "/"))
-		e = buf_printf(&more, " (%s files)", format_count(g->members).s);
-	if (e >= 0 && more_ops)
-		e = buf_printf(&more, "   and %zu more %s", more_ops,
-			       more_ops == 1 ? "kind of call" : "kinds of calls");
-	if (e >= 0)
-		e = format_path(&b, g->name.data, g->name.len, page_width() - 2 - more.len);
-	if (e >= 0)
-		e = buf_append(&b, more.data, more.len);
+	if (g->members > 1 && sockets)
+		buf_printf(&more, " (%s connections)", format_count(g->members).s);
+	if (g->members > 1 && report_files_begins(g->name, "/"))
+		buf_printf(&more, " (%s files)", format_count(g->members).s);
+	if (more_ops)
+		buf_printf(&more, "   and %zu more %s", more_ops,
+			   more_ops == 1 ? "kind of call" : "kinds of calls");
+	buf_printf(&b, "  ");
+	format_path(&b, g->name.data, g->name.len, page_width() - 2 - more.len);
+	buf_add(&b, &more);
 	answer_list_text(to, buf_bytes(&b));
 	page_rest(to);
-	return e;
+	return buf_status(&b);
 }
 
 /* The operations on one file, most time first, at most `lines`. */
@@ -232,7 +230,6 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 	const struct rollup_row *most = NULL;
 	_cleanup_buf_ struct buf name = {0}, how = {0};
 	char op[32];
-	int e = buf_printf(&name, "  ");
 
 	for (size_t i = 0; i < rollup_count(f->all); i++) {
 		const struct rollup_row *one = rollup_row(f->all, i);
@@ -240,17 +237,17 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 		if (one->file_id == row->file_id && (!most || one->time_ns > most->time_ns))
 			most = one;
 	}
-	if (e >= 0)
-		e = buf_append(&name, path.data, path.len);
-	if (e >= 0 && tree)
-		e = buf_printf(&how, "%s files, ", format_count(g->members).s);
-	if (e >= 0 && most)
-		e = buf_printf(&how, "%s %s", report_op_name(most->op, op),
-			       format_percent(most->time_ns, row->time_ns).s);
+	buf_printf(&name, "  ");
+	buf_append(&name, path.data, path.len);
+	if (tree)
+		buf_printf(&how, "%s files, ", format_count(g->members).s);
+	if (most)
+		buf_printf(&how, "%s %s", report_op_name(most->op, op),
+			   format_percent(most->time_ns, row->time_ns).s);
 	answer_list_text(to, buf_bytes(&name));
 	answer_list_null(to);
 	put_sums(to, row, buf_str(&how));
-	return e;
+	return buf_fail(&name, buf_status(&how));
 }
 
 static int put_file_lines(const struct report *r, const struct by_file *f, bool trees,

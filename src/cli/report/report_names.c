@@ -87,9 +87,8 @@ static int report_names_put(struct buf *b, struct bytes text)
 
 static int report_names_same(struct buf *key, struct buf *name, struct bytes text)
 {
-	int e = report_names_put(key, text);
-
-	return e < 0 ? e : report_names_put(name, text);
+	buf_fail(name, report_names_put(key, text));
+	return report_names_put(name, text);
 }
 
 int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)

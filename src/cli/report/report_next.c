@@ -28,20 +28,16 @@ static int report_next_put_word(struct buf *out, const char *name)
 static int report_next_put_traces(const struct report *r, struct buf *out)
 {
 	const struct option_list *inputs = &r->opts->read.inputs;
-	int e = 0;
 
-	for (size_t i = 0; e >= 0 && i < inputs->count + (size_t)r->name_count; i++) {
+	for (size_t i = 0; i < inputs->count + (size_t)r->name_count; i++) {
 		bool input = i < inputs->count;
 		const char *name = input ? inputs->items[i] : r->names[i - inputs->count];
 
 		/* a file of such a name is in the working directory */
-		e = buf_printf(out, input || *name != '-' ? " " : " ./");
-		if (e >= 0 && input)
-			e = buf_printf(out, "-i ");
-		if (e >= 0)
-			e = report_next_put_word(out, name);
+		buf_printf(out, input ? " -i " : *name != '-' ? " " : " ./");
+		buf_fail(out, report_next_put_word(out, name));
 	}
-	return e;
+	return buf_status(out);
 }
 
 /* Commands are never cut, so that they can be pasted. */
@@ -49,22 +45,22 @@ static int print_commands(const struct report *r, bool errors)
 {
 	static const char *const tables[] = {"slow", "files", "errors"};
 	_cleanup_buf_ struct buf traces = {0}, b = {0};
-	int e = report_next_put_traces(r, &traces);
+	int e;
 
-	if (e >= 0)
-		e = buf_printf(&b, "NEXT");
-	for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(tables) - !errors; i++) {
+	buf_fail(&b, report_next_put_traces(r, &traces));
+	buf_printf(&b, "NEXT");
+	for (size_t i = 0; i < ARRAY_SIZE(tables) - !errors; i++) {
 		_cleanup_buf_ struct buf one = {0};
 
-		e = buf_printf(&one, "   weir report %s%s", tables[i], buf_str(&traces));
-		if (e >= 0 && i &&
-		    format_width(buf_str(&b)) + format_width(buf_str(&one)) > page_width())
+		buf_printf(&one, "   weir report %s%s", tables[i], buf_str(&traces));
+		if (i && format_width(buf_str(&b)) + format_width(buf_str(&one)) > page_width())
 			break;
-		if (e >= 0)
-			e = buf_append(&b, one.data, one.len);
+		buf_add(&b, &one);
 	}
-	if (e >= 0)
-		printf("%s\n", buf_str(&b));
+	e = buf_status(&b);
+	if (e < 0)
+		return e;
+	printf("%s\n", buf_str(&b));
 	return e;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
@@ -43,11 +44,14 @@ void page_share(struct answer_list *list, uint64_t part, uint64_t whole)
 int page_line(struct buf *b)
 {
 	_cleanup_buf_ struct buf lines = {0};
-	int e = format_wrapped(&lines, buf_str(b), 0, page_width());
+	int e = buf_fail(&lines, buf_status(b));
 
 	if (e >= 0)
-		printf("%s", buf_str(&lines));
-	return e;
+		e = format_wrapped(&lines, buf_str(b), 0, page_width());
+	if (e < 0)
+		return e;
+	printf("%s", buf_str(&lines));
+	return 0;
 }
 
 int page_row_order(const void *a, const void *b)
@@ -55,12 +59,17 @@ int page_row_order(const void *a, const void *b)
 	const struct rollup_row *x = *(const struct rollup_row *const *)a,
 				*y = *(const struct rollup_row *const *)b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns > y->time_ns ? -1 : 1;
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return x->op != y->op ? (x->op > y->op) - (x->op < y->op)
-			      : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+	return ORDER(y->time_ns, x->time_ns) ?: ORDER(y->calls, x->calls)
+					     ?: ORDER(x->op, y->op)
+					     ?: ORDER(x->thread_id, y->thread_id);
+}
+
+int page_calls_order(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
+
+	return ORDER(y->calls, x->calls) ?: ORDER(x->op, y->op);
 }
 
 int page_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),

@@ -13,7 +13,7 @@ struct page_totals {
 	size_t processes, threads;
 };
 
-/* Prints a line, wrapped between words at the page's width. 0 or -ENOMEM. */
+/* Prints a line, wrapped between words at the page's width. 0 or -ENOMEM, also if writing the line has failed. */
 int page_line(struct buf *b);
 /* Prints an empty line and a table with titles; a row with a single cell becomes a line by itself. 0 or negative. */
 int page_table(struct answer_list *list);
@@ -22,8 +22,12 @@ void page_rest(struct answer_list *list);
 /* Appends a share as a cell: "47 %". */
 void page_share(struct answer_list *list, uint64_t part, uint64_t whole);
 
-/* Orders pointers to rows by time, descending. */
+/*
+ * Order pointers to rows by time, and by calls, descending. The orders are total, as the order of rows in a sum depends
+ * on the threads that made it.
+ */
 int page_row_order(const void *a, const void *b);
+int page_calls_order(const void *a, const void *b);
 /* Pointers to the rows that `take` accepts (NULL: all), sorted; free() the array. */
 int page_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
 	      int (*order)(const void *a, const void *b), const struct rollup_row ***ret,

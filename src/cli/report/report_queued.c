@@ -11,17 +11,6 @@ static bool hands_over(const struct rollup_row *row)
 	return row->op >= 0 && op_hands_over((uint32_t)row->op);
 }
 
-/* Most calls first, with a total order: the order of rows in a sum depends on the threads that made it. */
-static int report_queued_by_calls(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a,
-				*y = *(const struct rollup_row *const *)b;
-
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return (x->op > y->op) - (x->op < y->op);
-}
-
 static bool has_rows(uint32_t op, const struct loss_requests *q)
 {
 	char name[32];
@@ -38,7 +27,7 @@ int queued_put(struct buf *out, const struct rollup *r, const struct loss_reques
 	int e = rollup_project(r, ROLLUP_OP, &ops);
 
 	if (e >= 0)
-		e = page_rows(ops, hands_over, report_queued_by_calls, &rows, &count);
+		e = page_rows(ops, hands_over, page_calls_order, &rows, &count);
 	for (size_t i = 0; e >= 0 && i < count; i++) {
 		char name[32];
 

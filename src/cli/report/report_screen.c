@@ -31,12 +31,12 @@ static int put_command(const char *text, struct buf *out)
 	_cleanup_buf_ struct buf safe = {0};
 	const char *end = strchrnul(text, ' '), *slash = memrchr(text, '/', (size_t)(end - text));
 	const char *from = slash && slash + 1 < end ? slash + 1 : text;
-	int e = format_safe(&safe, from, strlen(from));
 
-	if (e < 0 || format_width(buf_str(&safe)) <= COMMAND_WIDTH)
-		return e < 0 ? e : buf_append(out, safe.data, safe.len);
-	e = format_pad(out, buf_str(&safe), COMMAND_WIDTH - 3, false);
-	return e < 0 ? e : buf_printf(out, "...");
+	buf_fail(out, format_safe(&safe, from, strlen(from)));
+	if (format_width(buf_str(&safe)) <= COMMAND_WIDTH)
+		return buf_append(out, safe.data, safe.len);
+	format_pad(out, buf_str(&safe), COMMAND_WIDTH - 3, false);
+	return buf_printf(out, "...");
 }
 
 static int who(const struct report *r, struct buf *out)
@@ -44,7 +44,6 @@ static int who(const struct report *r, struct buf *out)
 	const struct dims_process *p = NULL;
 	_cleanup_buf_ struct buf key = {0}, name = {0};
 	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
-	int e;
 
 	if (r->command.differ) {
 		size_t traces = store_trace_count(r->store);
@@ -58,10 +57,10 @@ static int who(const struct report *r, struct buf *out)
 	}
 	if (r->command.text) {
 		buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
-		e = put_command(r->command.text, out);
+		put_command(r->command.text, out);
 		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
 				   : NULL;
-		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
+		return p ? buf_printf(out, ", pid %lld", (long long)p->pid) : buf_status(out);
 	}
 	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
 		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
@@ -70,35 +69,32 @@ static int who(const struct report *r, struct buf *out)
 		p = dims_process(r->dims, t->process_id);
 		if (!p)
 			continue;
-		e = group_process(r, id, &key, &name);
+		buf_fail(out, group_process(r, id, &key, &name));
 		/* without the pid, which is shown separately */
 		while (name.len && name.data[name.len - 1] != ' ')
 			name.len--;
-		if (e >= 0)
-			e = buf_printf(out, "   ");
-		if (e >= 0)
-			e = format_path(out, name.data, name.len ? name.len - 1 : 0, 24);
-		return e < 0 ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
+		buf_printf(out, "   ");
+		format_path(out, name.data, name.len ? name.len - 1 : 0, 24);
+		return buf_printf(out, ", pid %lld", (long long)p->pid);
 	}
-	return 0;
+	return buf_status(out);
 }
 
 /* Notes that not everything was recorded. */
 static int print_selection(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e;
 
 	if (!page_selected(r))
 		return 0;
-	e = buf_printf(&b, "recorded: %s",
-		       r->selection.differ ? "by options that differ between traces" : "");
-	if (e >= 0 && !r->selection.differ)
-		e = format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
-	if (e >= 0 && r->left_out)
-		e = buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
-			       r->left_out == 1 ? "" : "s");
-	return e < 0 ? e : page_line(&b);
+	buf_printf(&b, "recorded: %s",
+		   r->selection.differ ? "by options that differ between traces" : "");
+	if (!r->selection.differ)
+		format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
+	if (r->left_out)
+		buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
+			   r->left_out == 1 ? "" : "s");
+	return page_line(&b);
 }
 
 /* Notes that not everything is shown. */
@@ -111,15 +107,14 @@ static int print_range(const struct report *r)
 		return e;
 	if (!r->ranged && !r->filtered)
 		return 0;
-	e = buf_printf(&b, "shown: %s", r->filtered ? "the selection" : "everything");
-	if (e >= 0 && r->ranged && r->from > r->to)
-		e = buf_printf(&b, " in a range outside the recording, which lasts %s",
-			       format_dur(r->last - r->first).s);
-	else if (e >= 0 && r->ranged)
-		e = buf_printf(&b, " from %s to %s",
-			       format_rel(clock_between(r->first, r->from), 6).s,
-			       format_rel(clock_between(r->first, r->to), 6).s);
-	return e < 0 ? e : page_line(&b);
+	buf_printf(&b, "shown: %s", r->filtered ? "the selection" : "everything");
+	if (r->ranged && r->from > r->to)
+		buf_printf(&b, " in a range outside the recording, which lasts %s",
+			   format_dur(r->last - r->first).s);
+	else if (r->ranged)
+		buf_printf(&b, " from %s to %s", format_rel(clock_between(r->first, r->from), 6).s,
+			   format_rel(clock_between(r->first, r->to), 6).s);
+	return page_line(&b);
 }
 
 /* Prints which hosts' times were corrected (weir flow --keep), if any. */
@@ -127,7 +122,6 @@ static int print_host_clocks(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	size_t hosts = dims_rows(r->dims, TABLE_HOST), corrected = 0;
-	int e;
 
 	buf_printf(&b, "clocks:");
 	for (size_t i = 0; i < hosts; i++) {
@@ -146,8 +140,7 @@ static int print_host_clocks(const struct report *r)
 			buf_printf(&b, ", other recordings by others");
 		corrected += c.known;
 	}
-	e = buf_status(&b);
-	return e < 0 || !corrected ? MIN(e, 0) : page_line(&b);
+	return corrected ? page_line(&b) : buf_status(&b);
 }
 
 static int print_origin(const struct report *r)
@@ -162,14 +155,12 @@ static int print_origin(const struct report *r)
 	format_path(&b, path, strlen(path), 40);
 	if (traces > 1)
 		buf_printf(&b, " and %zu more", traces - 1);
-	e = buf_status(&b);
-	if (e >= 0)
-		e = who(r, &b);
+	buf_fail(&b, who(r, &b));
 	if (dims_rows(r->dims, TABLE_HOST))
 		host = dims_host(r->dims, dims_id_at(r->dims, TABLE_HOST, 0));
-	if (e >= 0 && host && host->name.len) {
+	if (host && host->name.len) {
 		buf_printf(&b, "   host ");
-		e = format_path(&b, host->name.data, host->name.len, 16);
+		format_path(&b, host->name.data, host->name.len, 16);
 	}
 	if (r->first || r->last)
 		snprintf(when, sizeof(when), "%.40s, %.24s",
@@ -178,16 +169,16 @@ static int print_origin(const struct report *r)
 	else
 		snprintf(when, sizeof(when), "empty");
 	/* On one line if it fits. */
-	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > page_width()) {
+	if (format_width(buf_str(&b)) + 3 + strlen(when) > page_width()) {
 		e = page_line(&b);
+		if (e < 0)
+			return e;
 		buf_clear(&b);
-	} else if (e >= 0) {
-		e = buf_printf(&b, "   ");
+	} else {
+		buf_printf(&b, "   ");
 	}
-	if (e >= 0)
-		e = buf_printf(&b, "%s", when);
-	if (e >= 0)
-		e = page_line(&b);
+	buf_printf(&b, "%s", when);
+	e = page_line(&b);
 	return e < 0 ? e : print_range(r);
 }
 
@@ -240,47 +231,49 @@ static int print_size(const struct report *r, const struct page_totals *t)
 	return e;
 }
 
+static int red_line(struct buf *b)
+{
+	int e;
+
+	printf("%s", text_style(TEXT_RED));
+	e = page_line(b);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
+}
+
 /* Missing data come first, in red: every figure below may be too low. */
 static int print_lost(const struct report *r)
 {
+	const enum format_zone zone = r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL;
 	_cleanup_buf_ struct buf failed = {0}, lost = {0}, damage = {0}, changes = {0},
 				 killed = {0};
-	int e = 0;
+	struct buf *const lines[] = {&damage, &lost, &changes, &killed};
+	int e = r->loss.failed.count ? loss_put_failed(&failed, &r->loss) : 0;
 
-	if (r->loss.failed.count)
-		e = loss_put_failed(&failed, &r->loss);
-	if (e >= 0 && loss_of_calls(&r->loss)) {
+	if (e < 0)
+		return e;
+	if (loss_of_calls(&r->loss)) {
 		buf_printf(&lost, "LOST ");
 		loss_put_calls(&lost, &r->loss);
 		buf_printf(&lost, ": ");
-		e = loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
+		loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
 	}
-	if (e >= 0 && r->loss.damage.blocks) {
+	if (r->loss.damage.blocks) {
 		buf_printf(&damage, "DAMAGED ");
-		e = loss_put_damage(&damage, &r->loss);
+		loss_put_damage(&damage, &r->loss);
 	}
-	if (e >= 0 && r->loss.changes.traces)
-		e = loss_put_changes(&changes, &r->loss);
-	if (e >= 0 && r->loss.unclosed.traces) {
+	if (r->loss.changes.traces)
+		loss_put_changes(&changes, &r->loss);
+	if (r->loss.unclosed.traces) {
 		buf_printf(&killed, "NOT CLOSED ");
-		e = loss_put_unclosed(&killed, &r->loss,
-				      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+		loss_put_unclosed(&killed, &r->loss, zone);
 	}
-	printf("%s", text_style(TEXT_RED));
-	if (e >= 0 && failed.len) /* never cut, as it says how to fix it */
-		printf("RECORDING FAILED at %s: %s\n",
-		       format_when(r->loss.failed.at, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL)
-			       .s,
-		       buf_str(&failed));
-	if (e >= 0 && damage.len)
-		e = page_line(&damage);
-	if (e >= 0 && lost.len)
-		e = page_line(&lost);
-	if (e >= 0 && changes.len)
-		e = page_line(&changes);
-	if (e >= 0 && killed.len)
-		e = page_line(&killed);
-	printf("%s", text_style(TEXT_PLAIN));
+	if (failed.len) /* never cut, as it says how to fix it */
+		printf("%sRECORDING FAILED at %s: %s%s\n", text_style(TEXT_RED),
+		       format_when(r->loss.failed.at, zone).s, buf_str(&failed),
+		       text_style(TEXT_PLAIN));
+	for (size_t i = 0; i < ARRAY_SIZE(lines) && e >= 0; i++)
+		e = lines[i]->len || lines[i]->error ? red_line(lines[i]) : 0;
 	return e;
 }
 
@@ -304,16 +297,12 @@ static uint64_t nameless_files(const struct report *r)
 static int print_beside(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e = 0;
 
 	if (!r->loss.beside_count)
 		return 0;
 	buf_printf(&b, "lost in other tables: ");
-	e = loss_put_beside(&b, &r->loss, true);
-	printf("%s", text_style(TEXT_RED));
-	e = e < 0 ? e : page_line(&b);
-	printf("%s", text_style(TEXT_PLAIN));
-	return e;
+	loss_put_beside(&b, &r->loss, true);
+	return red_line(&b);
 }
 
 static int report_screen_print_content(const struct report *r)
@@ -508,16 +497,6 @@ static int print_threads(const struct report *r)
 
 /* ---- operations ---- */
 
-static int calls_order(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a,
-				*y = *(const struct rollup_row *const *)b;
-
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return (x->op > y->op) - (x->op < y->op);
-}
-
 static bool is_other(const struct rollup_row *row)
 {
 	return !report_is_io(row) && !report_is_wait(row);
@@ -583,7 +562,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 	uint64_t calls = 0, time_ns = 0;
 	size_t count = 0, named = 0;
 	char name[32];
-	int e = page_rows(by_op, take, calls_order, &rows, &count);
+	int e = page_rows(by_op, take, page_calls_order, &rows, &count);
 
 	if (e < 0 || !count)
 		return e;
@@ -591,22 +570,21 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 		calls += rows[i]->calls;
 		time_ns = add_sat(time_ns, rows[i]->time_ns);
 	}
-	e = buf_printf(&b, "  %s   %s call%s, %s   (", what, format_count(calls).s,
-		       calls == 1 ? "" : "s", report_time(time_ns).s);
-	for (; e >= 0 && named < count; named++) {
+	buf_printf(&b, "  %s   %s call%s, %s   (", what, format_count(calls).s,
+		   calls == 1 ? "" : "s", report_time(time_ns).s);
+	for (; named < count; named++) {
 		_cleanup_buf_ struct buf one = {0};
 
-		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
-			       report_op_name(rows[named]->op, name),
-			       format_count(rows[named]->calls).s);
-		if (e < 0 || b.len + one.len + strlen(", 999 more)") > page_width())
+		buf_printf(&one, "%s%s %s", named ? ", " : "",
+			   report_op_name(rows[named]->op, name),
+			   format_count(rows[named]->calls).s);
+		if (b.len + one.len + strlen(", 999 more)") > page_width())
 			break;
-		e = buf_append(&b, one.data, one.len);
+		buf_add(&b, &one);
 	}
-	if (e >= 0 && named < count)
-		e = buf_printf(&b, "%s%zu more", named ? ", " : "", count - named);
-	if (e >= 0)
-		e = buf_printf(&b, ")");
+	if (named < count)
+		buf_printf(&b, "%s%zu more", named ? ", " : "", count - named);
+	e = buf_printf(&b, ")");
 	answer_list_text(to, buf_bytes(&b));
 	page_rest(to);
 	return e;
@@ -722,32 +700,27 @@ static int print_running(const struct report *r)
 	const struct batch *b = r->scan.running;
 	_cleanup_buf_ struct buf out = {0};
 	size_t shown = 0;
-	int e;
 
 	if (!b->rows)
 		return 0;
-	e = buf_printf(&out, "STILL RUNNING");
-	for (; shown < b->rows && e >= 0; shown++) {
+	buf_printf(&out, "STILL RUNNING");
+	for (; shown < b->rows; shown++) {
 		_cleanup_buf_ struct buf one = {0};
 		char op[32];
 
-		e = buf_printf(&one, "   ");
-		if (e >= 0)
-			e = report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
-		if (e >= 0)
-			e = buf_printf(&one, " %s %s%s",
-				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
-				       report_screen_at_least(b, shown) ? bars_at_least() : "",
-				       format_dur(batch_get(b, OP_DUR, shown, -1)).s);
-		if (e < 0 ||
-		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > page_width())
+		buf_printf(&one, "   ");
+		report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
+		buf_printf(&one, " %s %s%s", report_op_name(batch_get(b, OP_OP, shown, -1), op),
+			   report_screen_at_least(b, shown) ? bars_at_least() : "",
+			   format_dur(batch_get(b, OP_DUR, shown, -1)).s);
+		if (format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > page_width())
 			break;
-		e = buf_append(&out, one.data, one.len);
+		buf_add(&out, &one);
 	}
-	if (e >= 0 && shown < b->rows)
-		e = buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
+	if (shown < b->rows)
+		buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
 	printf("\n");
-	return e < 0 ? e : page_line(&out);
+	return page_line(&out);
 }
 
 int report_screen(struct report *r)

@@ -86,16 +86,13 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	_cleanup_buf_ struct buf name = {0};
 	uint64_t files = 0;
 	char op[32];
-	int e = buf_printf(to, "%s on ", report_op_name(v->most->op, op));
 
-	if (e < 0)
-		return e;
+	buf_printf(to, "%s on ", report_op_name(v->most->op, op));
 	if (v->of_file) {
 		size_t left = width - MIN(width, to->len);
 
-		e = file_lines_name(r->lines, r->dims, v->most->file_id, &name);
-		return e < 0 ? e
-			     : format_path(to, name.data, name.len, MAX(left, (size_t)PATH_LEAST));
+		buf_fail(to, file_lines_name(r->lines, r->dims, v->most->file_id, &name));
+		return format_path(to, name.data, name.len, MAX(left, (size_t)PATH_LEAST));
 	}
 	for (size_t i = 0; i < rollup_count(v->by_file); i++)
 		files += rollup_row(v->by_file, i)->op == v->most->op;
@@ -108,16 +105,14 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	const struct rollup_row *whose =
 		verdict_most(v->all, v->most->op, v->of_file ? v->most->file_id : -1);
 	_cleanup_buf_ struct buf name = {0};
-	int e;
 
 	if (!whose || whose->thread_id < 0 || dims_rows(r->dims, TABLE_PROCESS) < 2)
 		return 0;
-	e = names_process(r->dims, whose->thread_id, &name);
-	if (e >= 0)
-		e = buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
-					   ? ", mostly by "
-					   : " by ");
-	return e < 0 ? e : format_path(to, name.data, name.len, NAME_MOST);
+	buf_fail(to, names_process(r->dims, whose->thread_id, &name));
+	buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
+			       ? ", mostly by "
+			       : " by ");
+	return format_path(to, name.data, name.len, NAME_MOST);
 }
 
 static int verdict_write(const struct report *r, const struct verdict *v, uint64_t io_ns,
@@ -125,17 +120,14 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 {
 	_cleanup_buf_ struct buf rest = {0};
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
-	int e = verdict_who(r, v, &rest);
 
-	if (e >= 0)
-		e = buf_printf(&rest, ": %s, %.0f %% of %s in I/O", report_time(v->most->time_ns).s,
-			       100.0 * (double)v->most->time_ns / (double)io_ns,
-			       report_time(io_ns).s);
-	if (e >= 0 && !stands_out)
-		e = buf_printf(to, NOTHING);
-	if (e >= 0)
-		e = verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
-	return e < 0 ? e : buf_append(to, rest.data, rest.len);
+	verdict_who(r, v, &rest);
+	buf_printf(&rest, ": %s, %.0f %% of %s in I/O", report_time(v->most->time_ns).s,
+		   100.0 * (double)v->most->time_ns / (double)io_ns, report_time(io_ns).s);
+	if (!stands_out)
+		buf_printf(to, NOTHING);
+	verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
+	return buf_add(to, &rest);
 }
 
 int page_verdict(const struct report *r, const struct page_totals *t)

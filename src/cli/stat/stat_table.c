@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "cli/terminal/answer_print.h"
 #include "names/names.h"
@@ -284,15 +285,10 @@ static int stat_table_compare(const void *a, const void *b, void *arg)
 {
 	const struct figure *x = a, *y = b;
 	const struct stat_table_options *opt = arg;
-	uint64_t vx = sort_value(x, opt->sort), vy = sort_value(y, opt->sort);
 
-	if (vx == vy) {
-		vx = x->row->calls;
-		vy = y->row->calls;
-	}
-	if (vx == vy)
-		return strcmp(x->label, y->label);
-	return vx < vy ? 1 : -1;
+	return ORDER(sort_value(y, opt->sort), sort_value(x, opt->sort))
+		       ?: ORDER(y->row->calls, x->row->calls)
+		       ?: strcmp(x->label, y->label);
 }
 
 /* ---- making ---- */
@@ -301,7 +297,7 @@ static int compare_calls(const void *a, const void *b)
 {
 	const struct rollup_row *const *x = a, *const *y = b;
 
-	return (*x)->calls < (*y)->calls ? 1 : (*x)->calls > (*y)->calls ? -1 : 0;
+	return ORDER((*y)->calls, (*x)->calls);
 }
 
 /* Sums what is not in the table, and names its most frequent kinds. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/terminal/answer_print.h"
 #include "schema/schema.h"
 
@@ -24,10 +25,9 @@ static struct top_disk *top_disk_of(struct top_disks *d, int64_t dev, struct byt
 		if (d->all[i].dev == dev)
 			return &d->all[i];
 	}
-	if (grow((void **)&d->all, &d->cap, d->count + 1, sizeof(*d->all)) < 0)
+	if (array_add(d->all, d->count, d->cap, (struct top_disk){.dev = dev}) < 0)
 		return NULL;
-	one = &d->all[d->count++];
-	*one = (struct top_disk){.dev = dev};
+	one = &d->all[d->count - 1];
 	snprintf(one->name, sizeof(one->name), "%.*s", (int)MIN(name.len, sizeof(one->name) - 1),
 		 name.data ? (const char *)name.data : "");
 	return one;

@@ -230,12 +230,11 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 		loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
 	if (v->loss.unclosed.traces)
 		buf_printf(&b, " (not closed)");
-	r = buf_status(&b);
-	if (r >= 0 && v->loss.changes.traces) {
-		r = buf_printf(&b, "  ");
-		if (r >= 0)
-			r = loss_put_changes(&b, &v->loss);
+	if (v->loss.changes.traces) {
+		buf_printf(&b, "  ");
+		loss_put_changes(&b, &v->loss);
 	}
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	top_screen_put(0, buf_str(&b), A_BOLD);

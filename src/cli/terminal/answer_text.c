@@ -450,11 +450,10 @@ static int put_cell(const struct piece *t, size_t c, struct cell *cell, struct b
 	int r = put_text(t, cell, t->print->width && can_shrink(t, c) ? width : 0, &text, &taken);
 	int blanks = (int)(width - MIN(taken, width));
 
-	if (r >= 0 && right)
-		r = buf_printf(line, "%*s", blanks, "");
-	if (r >= 0)
-		r = buf_append(line, text.data, text.len);
-	return r < 0 || right ? r : buf_printf(line, "%*s", blanks, "");
+	if (r < 0)
+		return r;
+	return right ? buf_printf(line, "%*s%s", blanks, "", buf_str(&text))
+		     : buf_printf(line, "%s%*s", buf_str(&text), blanks, "");
 }
 
 static int put_line(const struct piece *t, struct cell *cells, struct buf *line)

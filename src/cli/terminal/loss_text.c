@@ -63,10 +63,8 @@ static enum table_id loss_text_table(const struct batch *rows, size_t row)
 {
 	struct bytes name = batch_get_bytes(rows, LOSS_OF, row);
 
-	for (enum table_id t = 0; name.len && t < TABLE_COUNT; t++) {
-		const char *known = schema_table(t)->name;
-
-		if (name.len == strlen(known) && !memcmp(name.data, known, name.len))
+	for (enum table_id t = 0; t < TABLE_COUNT; t++) {
+		if (bytes_is(name, schema_table(t)->name))
 			return t;
 	}
 	return TABLE_COUNT;
@@ -108,11 +106,6 @@ void loss_take_damage(struct loss *l, const struct store *s)
 	loss_text_sum_up(l);
 }
 
-static bool loss_text_is_text(struct bytes b, const char *text)
-{
-	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
-}
-
 int loss_add_polled(struct loss_polled *p, size_t processes, long pid, struct bytes comm)
 {
 	_cleanup_buf_ struct buf safe = {0};
@@ -148,15 +141,15 @@ static int add_marks(struct loss *l, const struct batch *marks)
 		struct bytes name = batch_get_bytes(marks, MARK_NAME, i),
 			     text = batch_get_bytes(marks, MARK_TEXT, i);
 
-		if (name.len && text.len && loss_text_is_text(name, "weir.polled"))
+		if (name.len && text.len && bytes_is(name, "weir.polled"))
 			r = loss_text_add_polled(l, text);
-		if (name.len && loss_text_is_text(name, "weir.version"))
+		if (name.len && bytes_is(name, "weir.version"))
 			l->requests.recordings++;
-		if (name.len && text.len && loss_text_is_text(name, "weir.requests")) {
-			l->requests.io_uring += loss_text_is_text(text, "io_uring libaio");
+		if (name.len && text.len && bytes_is(name, "weir.requests")) {
+			l->requests.io_uring += bytes_is(text, "io_uring libaio");
 			l->requests.libaio++;
 		}
-		if (!name.len || !text.len || !loss_text_is_text(name, "weir.failed"))
+		if (!name.len || !text.len || !bytes_is(name, "weir.failed"))
 			continue;
 		if (l->failed.count++)
 			continue;
@@ -393,24 +386,24 @@ int loss_put_changes(struct buf *out, const struct loss *l)
 	const struct store_file_changes *c = &l->changes;
 	const bool deleted = c->what & STORE_FILE_DELETED, cut = c->what & STORE_FILE_CUT;
 	const char *more = "";
-	int r = format_safe(out, c->path, strlen(c->path));
 
+	buf_fail(out, format_safe(out, c->path, strlen(c->path)));
 	if (c->what & STORE_FILE_REPLACED)
 		more = ", and replaced by another file";
-	if (r >= 0)
-		r = c->traces == 1 ? buf_printf(out, " was ")
-				   : buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
-						c->traces == 2 ? "" : "s");
-	if (r >= 0 && cut)
-		r = buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
-	if (r >= 0 && c->what & ~STORE_FILE_CUT)
-		r = buf_printf(out, "%s%s",
-			       deleted ? "deleted"
-			       : *more ? "replaced"
-				       : "moved",
-			       deleted ? more : "");
-	if (r < 0 || !(c->what & ~STORE_FILE_CUT))
-		return r;
+	if (c->traces == 1)
+		buf_printf(out, " was ");
+	else
+		buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
+			   c->traces == 2 ? "" : "s");
+	if (cut)
+		buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
+	if (!(c->what & ~STORE_FILE_CUT))
+		return buf_status(out);
+	buf_printf(out, "%s%s",
+		   deleted ? "deleted"
+		   : *more ? "replaced"
+			   : "moved",
+		   deleted ? more : "");
 	return buf_printf(out, ": what is shown was read from the file that was opened");
 }
 

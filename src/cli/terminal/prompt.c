@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"
@@ -118,12 +119,10 @@ static void take_offer(void *arg, const char *word)
 			return;
 	}
 	copy = strdup(word);
-	if (!copy || grow((void **)&o->words, &o->cap, o->count + 1, sizeof(*o->words)) < 0) {
+	if (!copy || array_add(o->words, o->count, o->cap, copy) < 0) {
 		free(copy);
 		o->error = -ENOMEM;
-		return;
 	}
-	o->words[o->count++] = copy;
 }
 
 static void prompt_offers_free(struct offers *o)

@@ -178,16 +178,15 @@ static void put_epoll(struct call_writer *w, struct bytes b)
 	call_put(w, ret > 0 && (size_t)ret > b.len / EPOLL_BYTES ? ", ...]" : "]");
 }
 
-/* "[3 5]" */
-static void put_fd_set(struct call_writer *w, struct bytes b)
+/* The numbers of the first count bits that are set: "[3 5]" */
+static void put_set_bits(struct call_writer *w, struct bytes b, uint64_t count)
 {
-	uint64_t count = (uint64_t)call_value(w, OP_A0, 0);
 	const char *separator = "[";
 
-	for (uint64_t fd = 0; fd < MIN(count, b.len * 8); fd++) {
-		if (!(b.data[fd / 8] >> (fd % 8) & 1))
+	for (uint64_t i = 0; i < MIN(count, b.len * 8); i++) {
+		if (!(b.data[i / 8] >> (i % 8) & 1))
 			continue;
-		call_put(w, "%s%llu", separator, (unsigned long long)fd);
+		call_put(w, "%s%llu", separator, (unsigned long long)i);
 		separator = " ";
 	}
 	if (count > b.len * 8)
@@ -473,21 +472,13 @@ static void put_fd_set_given(struct call_writer *w, uint64_t address, struct byt
 {
 	struct bytes given = call_memory_was(w, address, NULL);
 
-	put_fd_set(w, given.data ? given : b);
+	put_set_bits(w, given.data ? given : b, (uint64_t)call_value(w, OP_A0, 0));
 }
 
 /* Prints a set of CPUs like strace: "[0 2]" */
 static void put_cpus(struct call_writer *w, struct bytes b)
 {
-	const char *separator = "[";
-
-	for (size_t cpu = 0; cpu < 8 * b.len; cpu++) {
-		if (!(b.data[cpu / 8] >> (cpu % 8) & 1))
-			continue;
-		call_put(w, "%s%zu", separator, cpu);
-		separator = " ";
-	}
-	call_put(w, *separator == '[' ? "[]" : "]");
+	put_set_bits(w, b, 8 * (uint64_t)b.len);
 }
 
 static void put_ids(struct call_writer *w, struct bytes b)
@@ -640,7 +631,7 @@ static void put_select_result(struct call_writer *w)
 		if (!any || call_value(w, OP_RET, 0) <= 0)
 			continue;
 		call_put(w, "%s%s ", separator, names[i]);
-		put_fd_set(w, b);
+		put_set_bits(w, b, (uint64_t)call_value(w, OP_A0, 0));
 		separator = ", ";
 	}
 	if (left.len && call_value(w, OP_RET, 0) > 0) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/saturate.h"
 #include "cli/trace/call_text.h"
@@ -413,9 +414,7 @@ static int trace_line_by_time(const void *a, const void *b)
 	const struct rollup_row *x = *(const struct rollup_row *const *)a,
 				*y = *(const struct rollup_row *const *)b;
 
-	return x->time_ns == y->time_ns	 ? (x->op > y->op) - (x->op < y->op)
-	       : x->time_ns < y->time_ns ? 1
-					 : -1;
+	return ORDER(y->time_ns, x->time_ns) ?: ORDER(x->op, y->op);
 }
 
 static void summary_row(FILE *f, double percent, uint64_t time_ns, uint64_t calls, uint64_t errors,

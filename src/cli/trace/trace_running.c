@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <sys/uio.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "cli/trace/call_text.h"
 #include "cli/trace/trace.h"
@@ -61,18 +62,15 @@ void trace_running_free(struct trace_running *r)
 /* The thread's entry, created if needed; NULL: no room. */
 static struct watched *trace_running_watch(struct trace_running *r, int64_t tid)
 {
-	uint64_t i;
+	struct watched *w;
+	bool new;
 
-	if (tid <= 0)
+	if (tid <= 0 || (r->count >= THREADS_MAX && !map_get(&r->by_tid, (uint64_t)tid, NULL)))
 		return NULL;
-	if (map_get(&r->by_tid, (uint64_t)tid, &i))
-		return &r->threads[i];
-	if (r->count >= THREADS_MAX ||
-	    grow((void **)&r->threads, &r->cap, r->count + 1, sizeof(*r->threads)) < 0 ||
-	    map_set(&r->by_tid, (uint64_t)tid, r->count) < 0)
-		return NULL;
-	r->threads[r->count] = (struct watched){.tid = tid, .thread_id = -1};
-	return &r->threads[r->count++];
+	w = array_of_key(r->threads, r->count, r->cap, &r->by_tid, (uint64_t)tid, &new);
+	if (w && new)
+		*w = (struct watched){.tid = tid, .thread_id = -1};
+	return w;
 }
 
 int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row)

@@ -2,6 +2,7 @@
 /* trace_stored.c: prints a stored trace line by line. */
 #include <errno.h>
 
+#include "base/array.h"
 #include "cli/options/choose.h"
 #include "cli/record/recorded.h"
 #include "cli/terminal/loss_text.h"
@@ -35,7 +36,7 @@ static int ended_compare(const void *a, const void *b)
 {
 	const struct ended *x = a, *y = b;
 
-	return x->at == y->at ? (x->id > y->id) - (x->id < y->id) : x->at > y->at ? 1 : -1;
+	return ORDER(x->at, y->at) ?: ORDER(x->id, y->id);
 }
 
 static void stored_ends_free(struct stored_ends *e)

@@ -78,8 +78,7 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		r = clickhouse_literal(name, &sql);
 		if (r >= 0)
 			r = check_host(e, buf_str(&sql), hosts[i], err);
-		if (r >= 0)
-			r = buf_printf(&e->hosts, "%s", i ? ", " : "");
+		buf_printf(&e->hosts, "%s", i ? ", " : "");
 		if (r >= 0)
 			r = clickhouse_literal(name, &e->hosts);
 	}

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/clickhouse/internal.h"
 #include "query/eval/eval.h"
 #include "schema/vocab.h"
@@ -210,13 +211,6 @@ static int domain_of(struct click_writer *w, unsigned int column, int64_t **ret,
 	return 0;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* True for the columns that are in the sort key as ifNull(column, -1): in another form the index is not used. */
 static bool in_sort_key(const struct click_writer *w, unsigned int column)
 {
@@ -265,7 +259,7 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 		if ((int)is == outcome)
 			values[n++] = (int64_t)value;
 	}
-	qsort(values, n, sizeof(*values), compare_ints);
+	array_sort(values, n, order_i64);
 	if (ids && !in_sort_key(w, column) && n &&
 	    id_recording(values[0]) != id_recording(values[n - 1]))
 		return put_composed_set(w, column, values, n);

@@ -554,8 +554,6 @@ static struct value dimension_value(const struct group_query *g, size_t field,
 				    const struct native_reader *in, size_t row, size_t at)
 {
 	const struct part_field *part = &g->fields[field];
-	const struct vector *v = &part->values;
-	const struct bytes *words;
 	struct value ret = {0};
 
 	if (part->looked_up < 0) {
@@ -563,19 +561,7 @@ static struct value dimension_value(const struct group_query *g, size_t field,
 		ret.null |= part->is_key && ret.i == KEY_NONE;
 		return ret;
 	}
-	ret.null = v->nulls && v->nulls[at / 64] >> (at % 64) & 1;
-	if (ret.null)
-		return ret;
-	if (v->words) {
-		eval_words(g->eval, part->expr, &words);
-		ret.t = words[v->i[at]];
-	} else if (v->t) {
-		ret.t = v->t[at];
-	} else if (v->f) {
-		ret.f = v->f[at];
-	} else {
-		ret.i = v->i[at];
-	}
+	local_vector_value(g->eval, part->expr, &part->values, at, &ret);
 	return ret;
 }
 

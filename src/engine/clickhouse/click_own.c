@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "engine/annotations.h"
 #include "engine/clickhouse/internal.h"
 
@@ -103,12 +104,9 @@ static int own_compare(const void *pa, const void *pb, void *arg)
 {
 	const struct own_part *a = *(struct own_part *const *)pa,
 			      *b = *(struct own_part *const *)pb;
-	ssize_t x = click_recording_at(arg, a->recording),
-		y = click_recording_at(arg, b->recording);
 
-	if (x != y)
-		return x < y ? -1 : 1;
-	return a->part < b->part ? -1 : a->part > b->part;
+	return ORDER(click_recording_at(arg, a->recording), click_recording_at(arg, b->recording))
+		       ?: ORDER(a->part, b->part);
 }
 
 /* Queries the current generations: hashes the answer's blocks, and stores them if `take`. */

@@ -38,6 +38,8 @@ struct local_env {
 };
 
 void local_rows_free(struct local_rows *r);
+/* Replaces the rows by those of another, which is then empty. */
+void local_rows_take(struct local_rows *r, struct local_rows *from);
 /*
  * Appends a row of r->width cells; `estimates` flags estimates (NULL: none). 0, or -ENOMEM with a message if the limit
  * is exceeded.

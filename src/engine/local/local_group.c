@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/local/local.h"
 #include "hist/distinct.h"
 #include "hist/sparse.h"
@@ -245,14 +246,11 @@ static int keep_value(struct local_group *g, const struct plan_field *f, struct 
 
 static int compare_order(const int64_t *a, const int64_t *b)
 {
-	for (size_t i = 0; i < 4; i++) {
-		if (a[i] != b[i])
-			return i && ((uint64_t)a[i] < (uint64_t)b[i]) ? -1
-			       : i				      ? 1
-			       : a[i] < b[i]			      ? -1
-								      : 1;
-	}
-	return 0;
+	int order = ORDER(a[0], b[0]);
+
+	for (size_t i = 1; i < 4 && !order; i++)
+		order = ORDER((uint64_t)a[i], (uint64_t)b[i]);
+	return order;
 }
 
 /* Chan's method for two sets of values, given their means and sums of squared deviations. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/local/local.h"
 #include "query/eval/pattern.h"
 #include "schema/vocab.h"
@@ -13,6 +14,13 @@ void local_rows_free(struct local_rows *r)
 	free(r->estimates);
 	strpool_free(&r->texts);
 	*r = (struct local_rows){0};
+}
+
+void local_rows_take(struct local_rows *r, struct local_rows *from)
+{
+	local_rows_free(r);
+	*r = *from;
+	*from = (struct local_rows){0};
 }
 
 static int rows_full(const struct local_env *env, struct error *err)
@@ -84,7 +92,7 @@ static int compare_words(const char *vocab, int64_t a, int64_t b)
 	_cleanup_buf_ struct buf x = {0}, y = {0};
 
 	if (a == b || query_code_text(vocab, a, &x) < 0 || query_code_text(vocab, b, &y) < 0)
-		return (a > b) - (a < b);
+		return ORDER(a, b);
 	return bytes_compare(buf_bytes(&x), buf_bytes(&y));
 }
 
@@ -150,7 +158,7 @@ static int local_compare_rows(const void *pa, const void *pb, void *arg)
 		if (order)
 			return order;
 	}
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int name_rows(struct sorting *s, const struct local_env *env)

@@ -146,9 +146,7 @@ static int local_stage_select(struct local_rows *r, const struct plan_stage *s,
 	}
 	if (k < 0)
 		return k;
-	local_rows_free(r);
-	*r = next;
-	next = (struct local_rows){0};
+	local_rows_take(r, &next);
 	return 0;
 }
 
@@ -174,9 +172,7 @@ static int local_stage_group(struct local_rows *r, const struct plan_stage *s,
 		k = local_group_finish(g, &next, err);
 	if (k < 0)
 		return k;
-	local_rows_free(r);
-	*r = next;
-	next = (struct local_rows){0};
+	local_rows_take(r, &next);
 	return 0;
 }
 
@@ -312,9 +308,7 @@ static int local_stage_join_user(struct local_rows *r, const struct plan *p,
 	}
 	if (k < 0)
 		return error_errno(err, k, "a join");
-	local_rows_free(r);
-	*r = next;
-	next = (struct local_rows){0};
+	local_rows_take(r, &next);
 	return 0;
 }
 
@@ -354,9 +348,7 @@ static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
 	}
 	if (k < 0)
 		return k;
-	local_rows_free(r);
-	*r = next;
-	next = (struct local_rows){0};
+	local_rows_take(r, &next);
 	return 0;
 }
 

@@ -94,36 +94,23 @@ static int chrome_pair(struct timeline_sink *s, const struct timeline_slice *l)
 {
 	const struct timeline_track *t = l->track;
 	uint64_t id = ++((struct chrome *)s)->asynchronous;
-	int r = chrome_event(s, "b", t->pid, t->tid, l->name);
 
-	if (r >= 0)
-		r = chrome_time(s, l->start);
-	if (r >= 0)
-		r = buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64, l->category, id);
-	if (r >= 0)
-		r = chrome_args(s, l);
-	if (r >= 0)
-		r = buf_printf(&s->out, "}");
-	if (r >= 0)
-		r = chrome_event(s, "e", t->pid, t->tid, l->name);
-	if (r >= 0)
-		r = chrome_time(s, l->stop);
-	return r < 0 ? r
-		     : buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64 "}", l->category, id);
+	chrome_event(s, "b", t->pid, t->tid, l->name);
+	chrome_time(s, l->start);
+	buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64, l->category, id);
+	chrome_args(s, l);
+	buf_printf(&s->out, "}");
+	chrome_event(s, "e", t->pid, t->tid, l->name);
+	chrome_time(s, l->stop);
+	return buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64 "}", l->category, id);
 }
 
 static int chrome_slice(struct timeline_sink *s, const struct timeline_slice *l)
 {
-	int r;
-
 	if (l->track->kind != TIMELINE_THREAD)
 		return chrome_pair(s, l);
-	r = chrome_event(s, "X", l->track->pid, l->track->tid, l->name);
-	if (r < 0)
-		return r;
-	r = chrome_time(s, l->start);
-	if (r < 0)
-		return r;
+	chrome_event(s, "X", l->track->pid, l->track->tid, l->name);
+	chrome_time(s, l->start);
 	chrome_dur(s, "dur", l->stop - l->start);
 	buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
 	chrome_args(s, l);
@@ -133,12 +120,9 @@ static int chrome_slice(struct timeline_sink *s, const struct timeline_slice *l)
 static int chrome_count(struct timeline_sink *s, const struct timeline_track *t, int64_t at,
 			int64_t value)
 {
-	int r = chrome_event(s, "C", t->pid, t->tid, t->name);
-
-	if (r < 0)
-		return r;
-	r = chrome_time(s, at);
-	return r < 0 ? r : buf_printf(&s->out, ",\"args\":{\"bytes\":%" PRId64 "}}", value);
+	chrome_event(s, "C", t->pid, t->tid, t->name);
+	chrome_time(s, at);
+	return buf_printf(&s->out, ",\"args\":{\"bytes\":%" PRId64 "}}", value);
 }
 
 static int chrome_end(struct timeline_sink *s)

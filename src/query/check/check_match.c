@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "query/internal.h"
 #include "query/eval/pattern.h"
 #include "schema/ops.h"
@@ -64,39 +65,25 @@ static bool check_match_add_set(struct query_checker *c, struct match_values *v,
 	return good;
 }
 
-static int compare_texts(struct bytes a, struct bytes b)
-{
-	size_t n = MIN(a.len, b.len);
-	int r = n ? memcmp(a.data, b.data, n) : 0;
-
-	return r ? r : (a.len > b.len) - (a.len < b.len);
-}
-
 static int by_int(const void *a, const void *b)
 {
-	int64_t x = ((const struct value *)a)->i, y = ((const struct value *)b)->i;
-
-	return (x > y) - (x < y);
+	return ORDER(((const struct value *)a)->i, ((const struct value *)b)->i);
 }
 
 static int by_uint(const void *a, const void *b)
 {
-	uint64_t x = (uint64_t)((const struct value *)a)->i,
-		 y = (uint64_t)((const struct value *)b)->i;
-
-	return (x > y) - (x < y);
+	return ORDER((uint64_t)((const struct value *)a)->i,
+		     (uint64_t)((const struct value *)b)->i);
 }
 
 static int by_float(const void *a, const void *b)
 {
-	double x = ((const struct value *)a)->f, y = ((const struct value *)b)->f;
-
-	return (x > y) - (x < y);
+	return ORDER(((const struct value *)a)->f, ((const struct value *)b)->f);
 }
 
 static int check_match_by_text(const void *a, const void *b)
 {
-	return compare_texts(((const struct value *)a)->t, ((const struct value *)b)->t);
+	return bytes_compare(((const struct value *)a)->t, ((const struct value *)b)->t);
 }
 
 /* Sorts the values and removes duplicates. */

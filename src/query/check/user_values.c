@@ -1,40 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* user_values.c: the value of a user's column for a key. */
 #include "query/check/user_values.h"
+#include "base/array.h"
 
 #include <string.h>
 
 static int user_values_compare_keys(const struct query_user_column *c, uint32_t row,
 				    const struct value *key)
 {
-	int order;
-
-	if (!c->texts)
-		return c->ints[row] < key->i ? -1 : c->ints[row] > key->i;
-	order = memcmp(c->texts[row].data ? c->texts[row].data : (const uint8_t *)"",
-		       key->t.data ? key->t.data : (const uint8_t *)"",
-		       MIN(c->texts[row].len, key->t.len));
-	return order ? order : c->texts[row].len < key->t.len ? -1 : c->texts[row].len > key->t.len;
+	return c->texts ? bytes_compare(c->texts[row], key->t) : ORDER(c->ints[row], key->i);
 }
 
 /* The row with this key, or -1. */
 static ssize_t user_values_find_row(const struct query_user_column *c, const struct value *key)
 {
-	size_t low = 0, high = c->row_count;
+	size_t at;
 
 	assert(c->rows || !c->row_count); /* query_users.load() sorted them */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = user_values_compare_keys(c, c->rows[middle], key);
-
-		if (order == 0)
-			return (ssize_t)c->rows[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return -1;
+	at = array_first(i, 0, c->row_count, user_values_compare_keys(c, c->rows[i], key) >= 0);
+	return at < c->row_count && !user_values_compare_keys(c, c->rows[at], key)
+		       ? (ssize_t)c->rows[at]
+		       : -1;
 }
 
 void query_user_at(const struct query_user_column *c, size_t row, struct value *ret)

@@ -2,6 +2,7 @@
 /* eval_build.c: converts an expression to the tree of nodes that is run. */
 #include <errno.h>
 
+#include "base/array.h"
 #include "query/eval/eval_internal.h"
 
 /* ---- what an expression depends on ---- */
@@ -204,10 +205,8 @@ static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr 
 	struct eval_table *t = arena_alloc(&e->memory, 1, sizeof(*t));
 
 	assert(h->on == HANG_ID || h->on == HANG_CODE);
-	if (!t ||
-	    grow((void **)&e->tables, &e->tables_cap, e->table_count + 1, sizeof(*e->tables)) < 0)
+	if (!t || array_add(e->tables, e->table_count, e->tables_cap, t) < 0)
 		return NULL;
-	e->tables[e->table_count++] = t;
 	t->expr = from;
 	t->is_bool = from->type.type == QUERY_BOOL || from->type.type == QUERY_NULL;
 	t->rep = from->type.type == QUERY_TEXT ? REP_WORD : rep_of(from->type);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "query/eval/eval_internal.h"
 
 #define always_inline inline __attribute__((always_inline))
@@ -139,20 +140,9 @@ static bool list_has(const struct eval_node *n, int64_t v)
 	uint64_t flip =
 		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* makes all comparisons unsigned */
 	uint64_t want = (uint64_t)v ^ flip;
-	size_t low = 0, high = n->count;
+	size_t at = array_first(i, 0, n->count, ((uint64_t)n->list[i] ^ flip) >= want);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		uint64_t at = (uint64_t)n->list[mid] ^ flip;
-
-		if (at == want)
-			return true;
-		if (at < want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return false;
+	return at < n->count && n->list[at] == v;
 }
 
 static ssize_t filter_list(struct eval_run *r, const struct eval_node *n, bool want,
@@ -209,15 +199,6 @@ static always_inline size_t table_loop(const struct eval_table *t, const struct 
 	return count;
 }
 
-static uint8_t peer_truth(const struct eval_table *t, const struct batch *b, uint32_t row)
-{
-	int64_t id = batch_get(b, t->column, row, -1);
-
-	if (t->other >= 0 && table_truth(t->known, id) == 1)
-		id = batch_get(b, (unsigned int)t->other, row, -1);
-	return table_truth(t, id);
-}
-
 static size_t filter_table(const struct eval_table *t, const struct batch *b, bool want,
 			   struct row_list rows, uint32_t *out)
 {
@@ -230,7 +211,7 @@ static size_t filter_table(const struct eval_table *t, const struct batch *b, bo
 			uint32_t row = row_at(rows, j);
 
 			out[count] = row;
-			count += peer_truth(t, b, row) == want;
+			count += table_truth(t, table_id(t, b, row)) == want;
 		}
 		return count;
 	}
@@ -371,30 +352,6 @@ static ssize_t filter_null(struct eval_run *r, const struct eval_node *n, bool w
 	return (ssize_t)count;
 }
 
-static ssize_t filter_slow(struct eval_run *r, const struct eval_node *n, bool want,
-			   struct row_list rows, uint32_t *out)
-{
-	_cleanup_(scalar_done) struct eval_scalar s = {.e = r->e,
-						       .dims = r->e->dims,
-						       .at = SCALAR_ROW,
-						       .batch = r->b,
-						       .texts = &r->s->texts};
-	size_t count = 0;
-
-	for (size_t j = 0; j < rows.n; j++) {
-		struct value v;
-		int e;
-
-		s.row = row_at(rows, j);
-		e = scalar_value(&s, n->expr, &v);
-		if (e < 0)
-			return e;
-		if (!v.null && !!v.i == want)
-			out[count++] = (uint32_t)s.row;
-	}
-	return (ssize_t)count;
-}
-
 static ssize_t filter_node(struct eval_run *r, const struct eval_node *n, bool want,
 			   struct row_list rows, uint32_t *out)
 {
@@ -419,8 +376,6 @@ static ssize_t filter_node(struct eval_run *r, const struct eval_node *n, bool w
 		return filter_list(r, n, want, rows, out);
 	case EVAL_IS_NULL:
 		return filter_null(r, n, want, rows, out);
-	case EVAL_SLOW:
-		return filter_slow(r, n, want, rows, out);
 	default:
 		return eval_filter_values(r, n, want, rows, out);
 	}

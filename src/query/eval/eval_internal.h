@@ -201,6 +201,16 @@ static inline uint8_t table_truth(const struct eval_table *t, int64_t id)
 	return p->truth[at];
 }
 
+/* The id from which the entry of a row is looked up; -1: none. */
+static inline int64_t table_id(const struct eval_table *t, const struct batch *b, uint32_t row)
+{
+	int64_t id = batch_get(b, t->column, row, -1);
+
+	if (t->other >= 0 && table_truth(t->known, id) == 1)
+		id = batch_get(b, (unsigned int)t->other, row, -1);
+	return id;
+}
+
 /* ---- nodes ---- */
 
 enum eval_node_kind {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "query/eval/eval_internal.h"
 #include "query/check/user_values.h"
 
@@ -143,14 +144,6 @@ int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct valu
 	return r < 0 ? r : arena_text(s->texts, buf_bytes(b), ret);
 }
 
-static int compare_bytes(struct bytes a, struct bytes b)
-{
-	int order = memcmp(a.data ? a.data : (const uint8_t *)"",
-			   b.data ? b.data : (const uint8_t *)"", MIN(a.len, b.len));
-
-	return order ? (order < 0 ? -1 : 1) : a.len < b.len ? -1 : a.len > b.len;
-}
-
 static int pattern_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value v;
@@ -190,11 +183,11 @@ static int order_of(struct eval_scalar *s, struct query_kind ka, const struct va
 		r = scalar_text(s, kb, b, &tb);
 		if (r < 0)
 			return r;
-		*ret = compare_bytes(ta, tb);
+		*ret = bytes_compare(ta, tb);
 		return 0;
 	}
 	if (ka.type == QUERY_FLOAT && kb.type == QUERY_FLOAT)
-		*ret = a->f < b->f ? -1 : a->f > b->f;
+		*ret = ORDER(a->f, b->f);
 	else if (kb.type == QUERY_FLOAT)
 		*ret = compare_int_float(a->i, kind_unsigned(ka), b->f);
 	else if (ka.type == QUERY_FLOAT)

@@ -159,15 +159,6 @@ static int stop_values(struct eval_run *r, struct row_list rows, struct eval_val
 
 /* ---- tables ---- */
 
-static int64_t table_id(const struct eval_table *t, const struct batch *b, uint32_t row)
-{
-	int64_t id = batch_get(b, t->column, row, -1);
-
-	if (t->other >= 0 && table_truth(t->known, id) == 1)
-		id = batch_get(b, (unsigned int)t->other, row, -1);
-	return id;
-}
-
 /* The common case: names by an id of the first trace. */
 static void word_values(const struct eval_table *t, const struct column *c, struct row_list rows,
 			struct room *to)
@@ -378,22 +369,10 @@ static bool number_int(const struct eval_node *n, int64_t a, int64_t b, int64_t 
 {
 	const struct eval_node *left = n->args[0], *right = n->args[n->arg_count > 1];
 
-	if (n->kind == EVAL_CALL)
-		return function_int(n->function, a, left->is_unsigned, b, right->is_unsigned,
-				    n->is_unsigned, ret);
-	if (left->is_unsigned || right->is_unsigned || n->is_unsigned)
-		return arith_int(n->arith, a, left->is_unsigned, b, right->is_unsigned,
-				 n->is_unsigned, ret);
-	switch (n->arith) {
-	case ARITH_ADD:
-		return !__builtin_add_overflow(a, b, ret);
-	case ARITH_SUB:
-		return !__builtin_sub_overflow(a, b, ret);
-	case ARITH_MUL:
-		return !__builtin_mul_overflow(a, b, ret);
-	default:
-		return arith_int(n->arith, a, false, b, false, false, ret);
-	}
+	return n->kind == EVAL_CALL ? function_int(n->function, a, left->is_unsigned, b,
+						   right->is_unsigned, n->is_unsigned, ret)
+				    : arith_int(n->arith, a, left->is_unsigned, b,
+						right->is_unsigned, n->is_unsigned, ret);
 }
 
 static int number_operands(struct eval_run *r, const struct eval_node *n, struct row_list rows,

@@ -479,21 +479,25 @@ static const char *joined_name(struct planner *pl, const char *of, const char *c
 	return column;
 }
 
+/* The fields of the previous stage. */
+static int kept_fields(struct planner *pl, struct plan_field *fields, size_t *count)
+{
+	for (; *count < pl->c.scope.count; ++*count) {
+		fields[*count] = pl->c.scope.fields[*count];
+		fields[*count].kind = FIELD_EXPR;
+		fields[*count].expr = planner_field(pl, *count);
+		if (!fields[*count].expr)
+			return pl->c.s->failed;
+	}
+	return 0;
+}
+
 static int joined_fields(struct planner *pl, enum table_id table, struct plan_field *fields,
 			 size_t *count)
 {
 	const struct table_def *def = schema_table(table);
-	size_t before = pl->c.scope.count;
 
 	assert(schema_table(table)->column_count > 1);
-	for (size_t i = 0; i < before; i++) {
-		fields[i] = pl->c.scope.fields[i];
-		fields[i].kind = FIELD_EXPR;
-		fields[i].expr = planner_field(pl, i);
-		if (!fields[i].expr)
-			return pl->c.s->failed;
-	}
-	*count = before;
 	/* the first column is the id, which exists already */
 	for (unsigned int i = 1; i < def->column_count; i++) {
 		struct bytes text = {(const uint8_t *)def->columns[i].name,
@@ -558,14 +562,6 @@ static int user_joined(struct planner *pl, const struct query_user_table *t, siz
 {
 	struct node at = {0};
 
-	for (size_t i = 0; i < pl->c.scope.count; i++) {
-		fields[i] = pl->c.scope.fields[i];
-		fields[i].kind = FIELD_EXPR;
-		fields[i].expr = planner_field(pl, i);
-		if (!fields[i].expr)
-			return pl->c.s->failed;
-	}
-	*count = pl->c.scope.count;
 	for (size_t i = 0; i < t->column_count; i++) {
 		struct plan_field *f = &fields[*count];
 
@@ -583,73 +579,42 @@ static int user_joined(struct planner *pl, const struct query_user_table *t, siz
 	return 0;
 }
 
-static int join_user(struct planner *pl, const struct query_part *part,
-		     const struct query_user_table *t)
-{
-	struct plan_field *fields;
-	struct plan_stage *stage;
-	unsigned int field = 0;
-	size_t key = 0, count = 0;
-	int r = user_key(pl, part, t, &field, &key);
-
-	if (r < 0)
-		return r;
-	if (pl->c.scope.count + t->column_count > QUERY_FIELDS_MAX)
-		return plan_rows_too_many(pl, part);
-	fields = query_array(pl->c.s, pl->c.scope.count + t->column_count, struct plan_field);
-	if (!fields)
-		return pl->c.s->failed;
-	r = user_joined(pl, t, key, fields, &count);
-	if (r < 0)
-		return r;
-	assert(count == pl->c.scope.count + t->column_count - 1); /* all columns but the key */
-	if (pl->c.scope.open)
-		pl->plan->field_count = pl->c.scope.count;
-	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
-	if (r < 0)
-		return r;
-	stage->column = field;
-	stage->table = TABLE_COUNT;
-	stage->user = t;
-	stage->key = key;
-	planner_set_fields(pl, stage, fields, count);
-	return 0;
-}
-
 int planner_join(struct planner *pl, const struct query_part *part)
 {
 	const struct query_user_table *user = check_user_table(pl->c.s, part->table);
+	enum table_id table = TABLE_COUNT;
 	struct plan_stage *stage;
 	struct plan_field *fields;
-	enum table_id table = TABLE_OP;
 	unsigned int column = 0;
-	size_t count = 0;
+	size_t count = 0, key = 0, more;
 	int r;
 
 	assert(part->kind == PART_JOIN);
 	r = planner_open(pl);
 	if (r < 0)
 		return r;
-	if (user)
-		return join_user(pl, part, user);
-	r = join_table(pl, part, &table);
+	r = user ? user_key(pl, part, user, &column, &key) : join_table(pl, part, &table);
 	if (r < 0)
 		return r;
-	assert(schema_is_dimension(table));
-	r = join_field(pl, part, table, &column);
+	r = user ? 0 : join_field(pl, part, table, &column);
 	if (r < 0)
 		return r;
+	assert(user || schema_is_dimension(table));
 	assert(column < pl->c.scope.count);
-	if (pl->c.scope.count + schema_table(table)->column_count > QUERY_FIELDS_MAX)
+	more = user ? user->column_count : schema_table(table)->column_count;
+	if (pl->c.scope.count + more > QUERY_FIELDS_MAX)
 		return plan_rows_too_many(pl, part);
-	fields = query_array(pl->c.s, pl->c.scope.count + schema_table(table)->column_count,
-			     struct plan_field);
+	fields = query_array(pl->c.s, pl->c.scope.count + more, struct plan_field);
 	if (!fields)
 		return pl->c.s->failed;
-	r = joined_fields(pl, table, fields, &count);
+	r = kept_fields(pl, fields, &count);
 	if (r < 0)
 		return r;
-	assert(count == pl->c.scope.count + schema_table(table)->column_count - 1);
+	r = user ? user_joined(pl, user, key, fields, &count)
+		 : joined_fields(pl, table, fields, &count);
+	if (r < 0)
+		return r;
+	assert(count == pl->c.scope.count + more - 1); /* all columns but the key */
 	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
 	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
@@ -657,6 +622,8 @@ int planner_join(struct planner *pl, const struct query_part *part)
 		return r;
 	stage->column = column;
 	stage->table = table;
+	stage->user = user;
+	stage->key = key;
 	planner_set_fields(pl, stage, fields, count);
 	return 0;
 }

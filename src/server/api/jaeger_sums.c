@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/api/jaeger_sums.h"
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,19 +51,15 @@ static bool sums_find_parent(const struct jaeger_sums *s, const struct span_out 
 
 static int pair_add(struct jaeger_sums *s, uint32_t first, uint32_t second, bool error)
 {
-	uint64_t key = (uint64_t)first << 32 | second, i;
-	int r = 0;
+	struct service_pair *pair = array_of_key(s->pair, s->pair_count, s->pair_cap, &s->pairs,
+						 (uint64_t)first << 32 | second, NULL);
 
-	if (!map_get(&s->pairs, key, &i)) {
-		i = s->pairs.count;
-		r = grow((void **)&s->pair, &s->pair_cap, i + 1, sizeof(*s->pair));
-		r = r < 0 ? r : map_set(&s->pairs, key, i);
-		if (r < 0)
-			return r;
-		s->pair[i] = (struct service_pair){.first = first, .second = second};
-	}
-	s->pair[i].count++;
-	s->pair[i].errors += error;
+	if (!pair)
+		return -ENOMEM;
+	pair->first = first;
+	pair->second = second;
+	pair->count++;
+	pair->errors += error;
 	return 0;
 }
 
@@ -125,9 +122,7 @@ static int compare_pairs(const void *a, const void *b)
 {
 	const struct service_pair *x = a, *y = b;
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return (x->second > y->second) - (x->second < y->second);
+	return ORDER(x->first, y->first) ?: ORDER(x->second, y->second);
 }
 
 /* Writes a 64-bit number as a string, as protobuf's JSON does. */
@@ -156,7 +151,7 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 	js_key_uint(out, "orphanSpanCount", t->orphans);
 	js_key(out, "services");
 	js_open(out, '[');
-	for (; from < s->pairs.count && s->pair[from].first == i; from++) {
+	for (; from < s->pair_count && s->pair[from].first == i; from++) {
 		js_open(out, '{');
 		js_key_bytes(out, "name", intern_get(&s->texts, s->pair[from].second));
 		js_key_uint(out, "spanCount", s->pair[from].count);
@@ -170,23 +165,12 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 /* The first pair of a trace, in sorted order. */
 static size_t first_pair(const struct jaeger_sums *s, uint32_t trace)
 {
-	size_t low = 0, high = s->pairs.count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->pair[mid].first < trace)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_first(i, 0, s->pair_count, s->pair[i].first >= trace);
 }
 
 void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, struct js *out)
 {
-	if (s->pairs.count)
-		qsort(s->pair, s->pairs.count, sizeof(*s->pair), compare_pairs);
+	array_sort(s->pair, s->pair_count, compare_pairs);
 	js_open(out, '{');
 	js_key(out, "summaries");
 	js_open(out, '[');
@@ -204,7 +188,7 @@ void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, s
 void jaeger_sums_put_calls(const struct jaeger_sums *s, struct js *out)
 {
 	js_open(out, '[');
-	for (size_t i = 0; i < s->pairs.count; i++) {
+	for (size_t i = 0; i < s->pair_count; i++) {
 		js_open(out, '{');
 		js_key_bytes(out, "parent", intern_get(&s->texts, s->pair[i].first));
 		js_key_bytes(out, "child", intern_get(&s->texts, s->pair[i].second));

@@ -31,7 +31,7 @@ struct jaeger_sums {
 	struct trace_sum *sums;	     /* by number in traces */
 	struct map pairs;	     /* first and second -> index in pair */
 	struct service_pair *pair;
-	size_t sums_cap, pair_cap;
+	size_t pair_count, pair_cap, sums_cap;
 };
 void jaeger_sums_free(struct jaeger_sums *s);
 

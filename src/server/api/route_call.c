@@ -358,7 +358,7 @@ static int put_neighbours(struct question *q, struct js *j, size_t block, size_t
 	return r;
 }
 
-static int call_answer(struct question *q)
+int call_answer(struct question *q)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	struct js j = {.to = &q->out};
@@ -383,11 +383,6 @@ static int call_answer(struct question *q)
 		r = put_neighbours(q, &j, block, row, (size_t)near, thread);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void call_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, call_answer);
 }
 
 /* ---- next of the same kind ---- */
@@ -451,7 +446,7 @@ static int next_read(struct question *q, struct step *s, size_t *ret_block, size
 	return r < 0 ? r : read_block(q, s->cursor, *ret_block, ret);
 }
 
-static int next_answer(struct question *q)
+int call_next_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0}, given = {0};
 	_cleanup_(step_free) struct step s = {
@@ -499,9 +494,4 @@ static int next_answer(struct question *q)
 	js_key_int(&j, "row", server_row_number(q->server, s.found_block, s.found_row));
 	js_close(&j, '}');
 	return j.error;
-}
-
-void call_next_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, next_answer);
 }

@@ -77,7 +77,7 @@ static void offer_value(void *arg, const char *word)
 	js_close(&c->j, '}');
 }
 
-static int complete_answer(struct question *q)
+int complete_answer(struct question *q)
 {
 	const char *text = http_param(q->request, "q"), *value_of = NULL;
 	_cleanup_buf_ struct buf words = {0};
@@ -112,9 +112,4 @@ static int complete_answer(struct question *q)
 	js_raw(&j, words.data, words.len);
 	js_close(&j, '}');
 	return c.j.error < 0 ? c.j.error : j.error;
-}
-
-void complete_get(void *arg, struct http_request *r)
-{
-	question_quick(arg, r, complete_answer);
 }

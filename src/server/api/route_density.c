@@ -254,7 +254,7 @@ static int route_density_get(struct question *q, int64_t file, const struct sums
 	return r;
 }
 
-static int density_answer(struct question *q)
+int density_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct access_map *t = NULL;
@@ -277,9 +277,4 @@ static int density_answer(struct question *q)
 		r = route_density_run(q, &filter, t, &d);
 	access_map_put(q, t);
 	return r;
-}
-
-void density_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, density_answer);
 }

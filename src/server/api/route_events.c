@@ -25,9 +25,8 @@ static int route_events_put_event(struct server *s, const char *name, struct buf
 
 	pthread_rwlock_rdlock(&s->lock);
 	/* the document is one line: JSON escapes line breaks */
-	r = buf_printf(out, "event: %s\ndata: ", name);
-	if (r >= 0)
-		r = trace_put(s, out, &err);
+	buf_printf(out, "event: %s\ndata: ", name);
+	r = trace_put(s, out, &err);
 	if (r >= 0)
 		r = buf_append(out, "\n\n", 2);
 	pthread_rwlock_unlock(&s->lock);

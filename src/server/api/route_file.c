@@ -28,9 +28,7 @@ static int by_since(const void *a, const void *b)
 {
 	const struct version *x = a, *y = b;
 
-	if (x->since != y->since)
-		return x->since < y->since ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return ORDER(x->since, y->since) ?: ORDER(x->id, y->id);
 }
 
 static void route_file_put_event(const struct question *q, struct js *j, int64_t time,
@@ -51,11 +49,8 @@ static int add_version(struct version **v, size_t *n, size_t *cap, const struct 
 {
 	struct dims_file room;
 	const struct dims_file *f = dims_file(d, id, &room);
-	int r = f ? grow((void **)v, cap, *n + 1, sizeof(**v)) : 0;
 
-	if (f && r >= 0)
-		(*v)[(*n)++] = (struct version){id, f->since};
-	return r;
+	return f ? array_add(*v, *n, *cap, (struct version){id, f->since}) : 0;
 }
 
 /* Lists the versions of one generation, oldest first, including other generations merged with it. */
@@ -73,8 +68,7 @@ static int route_file_list_versions(const struct question *q, int64_t inode, str
 		if (id != inode && names_inode(d, id) == inode)
 			r = add_version(&v, &n, &cap, d, id);
 	}
-	if (n)
-		qsort(v, n, sizeof(*v), by_since);
+	array_sort(v, n, by_since);
 	*ret = v;
 	*ret_n = MIN(n, (size_t)LIFE_MAX);
 	return r;
@@ -109,8 +103,7 @@ static int put_recreated(const struct question *q, struct js *j, int64_t inode, 
 			continue;
 		r = array_add(later, n, cap, (struct version){id, f->since});
 	}
-	if (n)
-		qsort(later, n, sizeof(*later), by_since);
+	array_sort(later, n, by_since);
 	for (size_t i = 0; i < n && r >= 0; i++)
 		route_file_put_event(q, j, later[i].since, "recreated", name);
 	return r;
@@ -291,7 +284,7 @@ static void put_identity(const struct question *q, struct js *j, int64_t inode)
 	js_key_bytes(j, "peer", f->peer);
 }
 
-static int file_answer(struct question *q)
+int file_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(rollup_freep) struct rollup *all = NULL;
@@ -314,9 +307,4 @@ static int file_answer(struct question *q)
 		r = put_users(q, &j, all);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void file_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, file_answer);
 }

@@ -47,13 +47,9 @@ static int route_files_by_time(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? 1 : -1;
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->folder > y->folder) - (x->folder < y->folder);
+	return ORDER(y->time, x->time) ?: ORDER(y->calls, x->calls)
+				       ?: ORDER(x->id, y->id)
+				       ?: ORDER(x->folder, y->folder);
 }
 
 static void route_files_add(struct entry *to, const struct entry *e)
@@ -108,9 +104,7 @@ static int route_files_by_line(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return route_files_by_time(x, y);
+	return ORDER(x->line, y->line) ?: route_files_by_time(x, y);
 }
 
 static int add_lines(struct tree *t)
@@ -119,8 +113,7 @@ static int add_lines(struct tree *t)
 	size_t count = t->members.count;
 	int r = 0;
 
-	if (count)
-		qsort(t->members.items, count, sizeof(*m), route_files_by_line);
+	array_sort(t->members.items, count, route_files_by_line);
 	for (size_t i = 0, next; i < count && r >= 0; i = next) {
 		struct entry line = m[i];
 
@@ -246,8 +239,7 @@ static void route_files_choose(struct entry *e, size_t count, size_t top)
 		else
 			from = at + 1;
 	}
-	if (to)
-		qsort(e, to, sizeof(*e), route_files_by_time);
+	array_sort(e, to, route_files_by_time);
 }
 
 static void put_path(const struct tree *t, struct js *j, const struct entry *e, bool line)

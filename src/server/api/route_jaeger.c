@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/when.h"
 #include "exchange/span_out.h"
@@ -175,12 +176,12 @@ static int put_services(struct question *q, const char *v3)
 	return r < 0 ? r : jaeger_put_names(&j, false, v3);
 }
 
-static int answer_services(struct question *q)
+int jaeger_answer_services(struct question *q)
 {
 	return put_services(q, NULL);
 }
 
-static int answer_services_v3(struct question *q)
+int jaeger_answer_services_v3(struct question *q)
 {
 	return put_services(q, "services");
 }
@@ -195,17 +196,17 @@ static int put_operations(struct question *q, const char *service, bool kinds, c
 	return r < 0 ? r : jaeger_put_names(&j, kinds, v3);
 }
 
-static int answer_operations(struct question *q)
+int jaeger_answer_operations(struct question *q)
 {
 	return put_operations(q, http_param(q->request, "service"), true, NULL);
 }
 
-static int answer_operations_v3(struct question *q)
+int jaeger_answer_operations_v3(struct question *q)
 {
 	return put_operations(q, http_param(q->request, "service"), true, "operations");
 }
 
-static int answer_operations_of(struct question *q)
+int jaeger_answer_operations_of(struct question *q)
 {
 	return put_operations(q, http_part(q->request, 0), false, NULL);
 }
@@ -353,9 +354,8 @@ static int take_trace(void *arg, const struct span_out *span)
 static int compare_newest(const void *a, const void *b, void *newest)
 {
 	const int64_t *at = newest;
-	int64_t x = at[*(const uint32_t *)a], y = at[*(const uint32_t *)b];
 
-	return (x < y) - (x > y);
+	return ORDER(at[*(const uint32_t *)b], at[*(const uint32_t *)a]);
 }
 
 /* Keeps the `limit` newest of the traces found. */
@@ -469,12 +469,12 @@ static int answer_chosen(struct question *q, const char *id)
 	return r < 0 ? r : put_traces(&j);
 }
 
-static int answer_traces(struct question *q)
+int jaeger_answer_traces(struct question *q)
 {
 	return answer_chosen(q, http_param(q->request, "traceID"));
 }
 
-static int answer_trace(struct question *q)
+int jaeger_answer_trace(struct question *q)
 {
 	return answer_chosen(q, http_part(q->request, 0));
 }
@@ -495,7 +495,7 @@ static int each_sum(struct jaeger *j, int (*sum)(struct jaeger_sums *, const str
 	return each(j, take_sum);
 }
 
-static int answer_summaries(struct question *q)
+int jaeger_answer_summaries(struct question *q)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	struct js out = {.to = &q->out};
@@ -512,7 +512,7 @@ static int answer_summaries(struct question *q)
 }
 
 /* Calls between services in the `lookback` milliseconds before `endTs`. */
-static int answer_dependencies(struct question *q)
+int jaeger_answer_dependencies(struct question *q)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	const int64_t most = INT64_MAX / NSEC_PER_MSEC;
@@ -533,51 +533,4 @@ static int answer_dependencies(struct question *q)
 	js_key(&out, "data");
 	jaeger_sums_put_calls(&j.sums, &out);
 	return jaeger_put_end(&out, j.sums.pairs.count);
-}
-
-/* ---- routes ---- */
-
-void jaeger_services_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, answer_services);
-}
-
-void jaeger_operations_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, answer_operations);
-}
-
-void jaeger_operations_of_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, answer_operations_of);
-}
-
-void jaeger_trace_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, answer_trace);
-}
-
-void jaeger_traces_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, answer_traces);
-}
-
-void jaeger_services_v3_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, answer_services_v3);
-}
-
-void jaeger_operations_v3_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, answer_operations_v3);
-}
-
-void jaeger_summaries_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, answer_summaries);
-}
-
-void jaeger_dependencies_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, answer_dependencies);
 }

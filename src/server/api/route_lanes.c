@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "server/sums/running_calls.h"
 #include "server/sums/who.h"
@@ -36,15 +37,12 @@ static struct bytes container_of_lane(const struct lane *l)
 static int route_lanes_by_place(const void *a, const void *b)
 {
 	const struct lane *x = a, *y = b;
-	int c = bytes_compare(route_lanes_host_of(x), route_lanes_host_of(y));
 
-	if (!c)
-		c = bytes_compare(container_of_lane(x), container_of_lane(y));
-	if (!c)
-		c = (x->pid > y->pid) - (x->pid < y->pid);
-	if (!c)
-		c = (x->tid > y->tid) - (x->tid < y->tid);
-	return c ? c : (x->task > y->task) - (x->task < y->task);
+	return bytes_compare(route_lanes_host_of(x), route_lanes_host_of(y))
+		       ?: bytes_compare(container_of_lane(x), container_of_lane(y))
+		       ?: ORDER(x->pid, y->pid)
+		       ?: ORDER(x->tid, y->tid)
+		       ?: ORDER(x->task, y->task);
 }
 
 /* Sums by thread. */
@@ -158,7 +156,7 @@ static int count_running(struct question *q, const struct sums_filter *filter, s
 	return r;
 }
 
-static int lanes_answer(struct question *q)
+int lanes_answer(struct question *q)
 {
 	const struct dims *d = store_dims_few(q->server->store);
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
@@ -196,9 +194,4 @@ static int lanes_answer(struct question *q)
 	js_close(&j, ']');
 	js_close(&j, '}');
 	return j.error;
-}
-
-void lanes_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, lanes_answer);
 }

@@ -202,7 +202,7 @@ static int route_latency_put_files(struct question *q, struct js *j,
 	return r;
 }
 
-static int latency_answer(struct question *q)
+int latency_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
@@ -238,9 +238,4 @@ static int latency_answer(struct question *q)
 	loss_put(q, &j);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void latency_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, latency_answer);
 }

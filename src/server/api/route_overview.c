@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/sums/file_sums.h"
@@ -147,7 +148,7 @@ static int route_overview_by_calls(const void *a, const void *b)
 	const struct rollup_row *x = *(const struct rollup_row *const *)a;
 	const struct rollup_row *y = *(const struct rollup_row *const *)b;
 
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : sums_by_time(a, b);
+	return ORDER(y->calls, x->calls) ?: sums_by_time(a, b);
 }
 
 static void put_figures(struct js *j, const struct rollup_row *row)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
 #include "query/kernel/pushdown.h"
@@ -183,24 +184,16 @@ struct download {
 static int route_query_put_file(void *arg, const void *data, size_t len)
 {
 	struct download *d = arg;
+	int r;
 
 	if (question_stopped(d->q))
 		return -EINTR;
 	d->bytes += len;
 	if (d->bytes > query_download_max(d->q))
 		return query_download_too_large(d->q);
-	while (len) {
-		ssize_t n = write(d->fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return question_error(d->q, -EIO, "cannot write the download: %s",
-					      strerror(errno));
-		data = (const char *)data + n;
-		len -= (size_t)n;
-	}
-	return 0;
+	r = fd_write(d->fd, data, len);
+	return r < 0 ? question_error(d->q, -EIO, "cannot write the download: %s", strerror(-r))
+		     : 0;
 }
 
 static int flush_piece(struct download *d, size_t least)
@@ -309,7 +302,7 @@ static int download(struct question *q, const char *format)
 	return ask(q, plan, strcmp(format, "csv") == 0 ? give_csv : give_json_file, 0);
 }
 
-static int query_answer(struct question *q)
+int query_answer(struct question *q)
 {
 	const char *format = http_param(q->request, "format");
 	_cleanup_(plan_freep) struct plan *plan = NULL;
@@ -332,14 +325,9 @@ static int query_answer(struct question *q)
 	return ask(q, plan, q->columns ? table_columns : route_query_put_json, limit);
 }
 
-void query_get(void *arg, struct http_request *r)
-{
-	question_run(arg, r, query_answer);
-}
-
 /* ---- check, explain ---- */
 
-static int check_answer(struct question *q)
+int check_answer(struct question *q)
 {
 	const char *text = http_param(q->request, "q");
 	_cleanup_(plan_freep) struct plan *plan = NULL;
@@ -384,27 +372,19 @@ static int check_answer(struct question *q)
 	return j.error;
 }
 
-void check_get(void *arg, struct http_request *r)
-{
-	question_quick(arg, r, check_answer);
-}
-
 static int explain_kernel(const struct plan *p, struct buf *text)
 {
 	struct call_filter part = {0};
-	int r;
 
 	if (!p->where || p->table != TABLE_OP)
 		return 0;
 	query_pushdown(p->where, NULL, &part);
-	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
-	if (r < 0)
-		return r;
-	r = part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing");
-	return r < 0 ? r : buf_printf(text, "\n");
+	buf_printf(text, "\nTHE KERNEL COULD TEST\n");
+	buf_fail(text, part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing"));
+	return buf_printf(text, "\n");
 }
 
-static int explain_answer(struct question *q)
+int explain_answer(struct question *q)
 {
 	_cleanup_(plan_freep) struct plan *plan = NULL;
 	_cleanup_buf_ struct buf text = {0};
@@ -412,8 +392,7 @@ static int explain_answer(struct question *q)
 	struct engine *e;
 	int r = query_take(q, &plan);
 
-	if (r >= 0)
-		r = buf_printf(&text, "PLAN\n");
+	buf_printf(&text, "PLAN\n");
 	if (r >= 0)
 		r = plan_text(plan, &text);
 	if (r >= 0)
@@ -422,18 +401,12 @@ static int explain_answer(struct question *q)
 		r = pool_take_for_text(q, &e);
 	if (r < 0)
 		return r;
-	r = buf_printf(&text, "\nSQL\n");
-	if (r >= 0)
-		r = engine_explain(e, plan, &text, &q->err);
+	buf_printf(&text, "\nSQL\n");
+	r = engine_explain(e, plan, &text, &q->err);
 	pool_give(q, e);
 	js_open(&j, '{');
 	js_key(&j, "text");
 	js_bytes(&j, text.data, text.len);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
-}
-
-void explain_get(void *arg, struct http_request *r)
-{
-	question_run_light(arg, r, explain_answer);
 }

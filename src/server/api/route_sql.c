@@ -262,7 +262,7 @@ static int check_files(struct question *q)
 }
 
 /* Runs with half of the memory, so that two statements run at once; if that is not enough, again with all of it. */
-static int sql_answer(struct question *q)
+int sql_answer(struct question *q)
 {
 	int r;
 
@@ -283,9 +283,4 @@ static int sql_answer(struct question *q)
 	if (r != -EINTR && check_files(q) < 0)
 		r = -ESTALE;
 	return r;
-}
-
-void sql_post(void *arg, struct http_request *r)
-{
-	question_apart(arg, r, sql_answer);
 }

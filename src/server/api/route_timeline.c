@@ -123,8 +123,7 @@ static void part_add(struct op_part *to, const struct op_part *part)
 static int cell_add_part(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
 			 const struct op_part *part)
 {
-	uint64_t key = more_key(lane, pixel, part->op), at;
-	int r;
+	struct more_part *more;
 
 	for (size_t i = 0; i < CELL_OPS; i++) {
 		if (c->ops[i].count && c->ops[i].op != part->op)
@@ -132,16 +131,13 @@ static int cell_add_part(struct painter *w, struct cell *c, uint32_t lane, unsig
 		part_add(&c->ops[i], part);
 		return 0;
 	}
-	if (!map_get(&w->more_at, key, &at)) {
-		at = w->more_count;
-		r = grow((void **)&w->more, &w->more_cap, at + 1, sizeof(*w->more));
-		if (r >= 0)
-			r = map_set(&w->more_at, key, at);
-		if (r < 0)
-			return r;
-		w->more[w->more_count++] = (struct more_part){.lane = lane, .pixel = pixel};
-	}
-	part_add(&w->more[at].part, part);
+	more = array_of_key(w->more, w->more_count, w->more_cap, &w->more_at,
+			    more_key(lane, pixel, part->op), NULL);
+	if (!more)
+		return -ENOMEM;
+	more->lane = lane;
+	more->pixel = pixel;
+	part_add(&more->part, part);
 	return 0;
 }
 
@@ -480,9 +476,7 @@ static int by_lane(const void *a, const void *b)
 {
 	const struct one_call *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->lane, y->lane) ?: ORDER(x->start, y->start);
 }
 
 static int put_picture(struct question *q, struct painter *w, const int64_t *ids)
@@ -494,8 +488,7 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 		return r;
 	o->q = q;
 	o->lane_ids = ids;
-	if (w->count)
-		qsort(w->calls, w->count, sizeof(*w->calls), by_lane);
+	array_sort(w->calls, w->count, by_lane);
 	for (size_t i = 0; i < w->count; i++)
 		route_timeline_put_row(o, &w->calls[i], 1, 1);
 	for (uint32_t lane = 0; lane < w->picture->lane_count; lane++) {
@@ -661,7 +654,7 @@ static void fit_windows(const struct question *q, struct picture *p)
 		p->to = INT64_MAX;
 }
 
-static int timeline_answer(struct question *q)
+int timeline_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct picture p = {.width = q->width};
@@ -680,9 +673,4 @@ static int timeline_answer(struct question *q)
 		r = route_timeline_paint(q, &p, &filter, ids);
 	map_free(&p.lanes);
 	return r;
-}
-
-void timeline_get(void *arg, struct http_request *r)
-{
-	question_run_by_filter(arg, r, timeline_answer);
 }

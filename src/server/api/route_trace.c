@@ -24,8 +24,7 @@ static int take_command(struct server *s, const struct batch *b)
 		struct bytes text = batch_get_bytes(b, MARK_TEXT, i);
 
 		if (!text.data ||
-		    (!(name.len == 12 && memcmp(name.data, "weir.command", 12) == 0) &&
-		     !(name.len == 10 && memcmp(name.data, "weir.synth", 10) == 0)))
+		    (!bytes_is(name, "weir.command") && !bytes_is(name, "weir.synth")))
 			continue;
 		s->command = strndup((const char *)text.data, text.len);
 		if (!s->command)
@@ -253,12 +252,7 @@ int trace_describe(struct server *s, struct error *err)
 	return write_document(s) < 0 ? error_errno(err, -ENOMEM, "describing the trace") : 0;
 }
 
-static int trace_answer(struct question *q)
+int trace_answer(struct question *q)
 {
 	return put_document(q, &q->out);
-}
-
-void trace_get(void *arg, struct http_request *r)
-{
-	question_quick(arg, r, trace_answer);
 }

@@ -45,6 +45,35 @@ static const char *const headers[] = {
 	NULL,
 };
 
+/* Routes that answer a question: how it runs, and the function that answers it. */
+#define QUESTION_ROUTE(name, run, answer)                         \
+	static void name(void *arg, struct http_request *request) \
+	{                                                         \
+		run(arg, request, answer);                        \
+	}
+QUESTION_ROUTE(trace_get, question_quick, trace_answer)
+QUESTION_ROUTE(query_get, question_run, query_answer)
+QUESTION_ROUTE(check_get, question_quick, check_answer)
+QUESTION_ROUTE(explain_get, question_run_light, explain_answer)
+QUESTION_ROUTE(complete_get, question_quick, complete_answer)
+QUESTION_ROUTE(sql_post, question_apart, sql_answer)
+QUESTION_ROUTE(file_get, question_run_by_filter, file_answer)
+QUESTION_ROUTE(density_get, question_run, density_answer)
+QUESTION_ROUTE(call_get, question_run_light, call_answer)
+QUESTION_ROUTE(call_next_get, question_run, call_next_answer)
+QUESTION_ROUTE(latency_get, question_run, latency_answer)
+QUESTION_ROUTE(lanes_get, question_run_by_filter, lanes_answer)
+QUESTION_ROUTE(timeline_get, question_run_by_filter, timeline_answer)
+QUESTION_ROUTE(jaeger_services_get, question_run_light, jaeger_answer_services)
+QUESTION_ROUTE(jaeger_operations_of_get, question_run_light, jaeger_answer_operations_of)
+QUESTION_ROUTE(jaeger_operations_get, question_run_light, jaeger_answer_operations)
+QUESTION_ROUTE(jaeger_traces_get, question_run, jaeger_answer_traces)
+QUESTION_ROUTE(jaeger_trace_get, question_run, jaeger_answer_trace)
+QUESTION_ROUTE(jaeger_dependencies_get, question_run, jaeger_answer_dependencies)
+QUESTION_ROUTE(jaeger_services_v3_get, question_run_light, jaeger_answer_services_v3)
+QUESTION_ROUTE(jaeger_operations_v3_get, question_run_light, jaeger_answer_operations_v3)
+QUESTION_ROUTE(jaeger_summaries_get, question_run, jaeger_answer_summaries)
+
 static const struct http_route routes[] = {
 	{"POST", "/api/v1/session", 0, session_post, ""},
 	{"GET", "/api/v1/trace", 0, trace_get, ""},

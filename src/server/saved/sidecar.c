@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "server/http/js.h"
 
 #define FILE_NAME_MAX (BESIDE_NAME_MAX + 8)
@@ -130,27 +131,12 @@ static size_t sidecar_list(int folder, char **names)
 
 /* ---- files ---- */
 
-static int read_all(int fd, size_t size_max, struct buf *to)
-{
-	char piece[65536];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR)) {
-		if (n < 0)
-			continue;
-		if (to->len + (size_t)n > size_max)
-			return -E2BIG;
-		if (buf_append(to, piece, (size_t)n) < 0)
-			return -ENOMEM;
-	}
-	return n < 0 ? -errno : 0;
-}
-
 int sidecar_read(int folder, const struct sidecar_kind *kind, const char *name, struct buf *to)
 {
 	char file[FILE_NAME_MAX];
 	_cleanup_close_ int fd = -1;
 	struct stat st;
+	int r;
 
 	snprintf(file, sizeof(file), "%s.json", name);
 	fd = openat(folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -158,23 +144,8 @@ int sidecar_read(int folder, const struct sidecar_kind *kind, const char *name, 
 		return -errno;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -ENOENT;
-	return read_all(fd, kind->size_max, to);
-}
-
-static int sidecar_write_all(int fd, const struct buf *data)
-{
-	size_t at = 0;
-
-	while (at < data->len) {
-		ssize_t n = write(fd, data->data + at, data->len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += (size_t)n;
-	}
-	return 0;
+	r = fd_read_all(fd, kind->size_max, to);
+	return r >= 0 && to->len > kind->size_max ? -E2BIG : r;
 }
 
 void sidecar_each(const struct server *s, const struct sidecar_kind *kind,
@@ -224,7 +195,7 @@ int sidecar_save(const struct server *s, const struct sidecar_kind *kind, const 
 	fd = openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = sidecar_write_all(fd, json);
+	r = fd_write(fd, json->data, json->len);
 	if (r >= 0 && renameat(folder, draft, folder, file) < 0)
 		r = -errno;
 	if (r < 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "batch/id_array.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_pile.h"
@@ -13,11 +14,7 @@ static int file_sums_by_time(const void *a, const void *b)
 {
 	const struct sums_file *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? 1 : -1;
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	return (x->id > y->id) - (x->id < y->id);
+	return ORDER(y->time, x->time) ?: ORDER(y->calls, x->calls) ?: ORDER(x->id, y->id);
 }
 
 /* Moves files that are merged with others into `moved`, leaving their slots empty. */

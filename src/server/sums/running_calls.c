@@ -24,13 +24,6 @@ int64_t running_calls_dur(const struct running_call *c)
 	return MAX(clock_between(c->start, c->until), (int64_t)0);
 }
 
-static bool is_mark(const struct batch *b, size_t row, const char *name)
-{
-	struct bytes is = batch_get_bytes(b, MARK_NAME, row);
-
-	return is.len == strlen(name) && !memcmp(is.data, name, is.len);
-}
-
 /* Finds the thread of each of calls[from ..] by its tid: if several had it, the latest. */
 static int find_threads(struct running_calls *all, size_t from, const struct dims *d,
 			uint64_t recording)
@@ -86,10 +79,10 @@ static int take_marks(struct running_calls *ret, const struct dims *d, uint64_t 
 		      const struct batch *b, struct map *done)
 {
 	for (size_t i = b->rows; i-- > 0;) {
-		bool running = is_mark(b, i, "weir.running");
+		bool running = bytes_is(batch_get_bytes(b, MARK_NAME, i), "weir.running");
 		int r;
 
-		if (!running && !is_mark(b, i, "weir.stopped"))
+		if (!running && !bytes_is(batch_get_bytes(b, MARK_NAME, i), "weir.stopped"))
 			continue;
 		r = map_set(done, recording, 1);
 		if (r < 0 || !running)

@@ -66,14 +66,11 @@ void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct s
 /* A total order, so that rows always come in the same order. */
 static int sums_compare_keys(const struct rollup_row *x, const struct rollup_row *y)
 {
-	const int64_t a[] = {x->op, x->thread_id, x->file_id, x->err, x->class, x->cpu};
-	const int64_t b[] = {y->op, y->thread_id, y->file_id, y->err, y->class, y->cpu};
-
-	for (size_t i = 0; i < ARRAY_SIZE(a); i++) {
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
+	return ORDER(x->op, y->op) ?: ORDER(x->thread_id, y->thread_id)
+				   ?: ORDER(x->file_id, y->file_id)
+				   ?: ORDER(x->err, y->err)
+				   ?: ORDER(x->class, y->class)
+				   ?: ORDER(x->cpu, y->cpu);
 }
 
 int sums_by_time(const void *a, const void *b)
@@ -81,11 +78,7 @@ int sums_by_time(const void *a, const void *b)
 	const struct rollup_row *x = *(const struct rollup_row *const *)a;
 	const struct rollup_row *y = *(const struct rollup_row *const *)b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? 1 : -1;
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	return sums_compare_keys(x, y);
+	return ORDER(y->time_ns, x->time_ns) ?: ORDER(y->calls, x->calls) ?: sums_compare_keys(x, y);
 }
 
 /* The bucket of a time; -1 if outside. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "store/codec/bytes.h"
 #include "store/codec/codec_impl.h"
 
@@ -73,7 +74,7 @@ static int decode_block_bad(struct decoder *d, const char *why)
 
 static int read_at(struct decoder *d, uint64_t offset, size_t len)
 {
-	uint8_t *to;
+	ssize_t n;
 	int r;
 
 	assert(len <= STORE_PAYLOAD_MAX);
@@ -81,21 +82,10 @@ static int read_at(struct decoder *d, uint64_t offset, size_t len)
 	r = buf_reserve(&d->section, len + 1);
 	if (r < 0)
 		return r;
-	to = d->section.data;
-	while (len) {
-		ssize_t n = pread(d->src->fd, to, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return decode_block_bad(d, "the file ends within the block");
-		to += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	n = fd_read_at(d->src->fd, d->section.data, len, offset);
+	if (n >= 0 && (size_t)n < len)
+		return decode_block_bad(d, "the file ends within the block");
+	return (int)MIN(n, (ssize_t)0);
 }
 
 /* Returns the verified bytes of a section. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "store/file/read/block_scan.h"
 
 #define CHECK_THREADS_MAX   16
@@ -295,7 +296,7 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 	*ret_code = buf_reserve(&v->payload, h->payload_len + 1);
 	if (*ret_code < 0)
 		return NULL;
-	n = scan_read(v->t.fd, v->payload.data, h->payload_len, offset + h->header_len);
+	n = fd_read_at(v->t.fd, v->payload.data, h->payload_len, offset + h->header_len);
 	if (n < 0)
 		return strerror((int)-n);
 	if ((size_t)n < h->payload_len)
@@ -694,8 +695,8 @@ static int check_all(struct checker *v)
 
 	if (r < 0)
 		return r;
-	if (scan_read(v->t.fd, &head_len, sizeof(head_len),
-		      offsetof(struct file_header, header_len)) != sizeof(head_len))
+	if (fd_read_at(v->t.fd, &head_len, sizeof(head_len),
+		       offsetof(struct file_header, header_len)) != sizeof(head_len))
 		return -EIO;
 	v->t.next = head_len;
 	r = check_trace_walk(v);

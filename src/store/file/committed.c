@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "store/file/read/block_scan.h"
 #include "store/file/read/reader.h"
 
@@ -106,7 +107,7 @@ int store_committed_open(struct store_committed **ret, const char *path, uint64_
 	c->t.path = strdup(path);
 	if (!c->t.path)
 		return error_errno(err, -ENOMEM, "cannot open the trace %s", path);
-	n = scan_read(c->t.fd, &h, sizeof(h), 0);
+	n = fd_read_at(c->t.fd, &h, sizeof(h), 0);
 	if (n < 0)
 		return committed_read_error(c, (int)n, err);
 	r = reader_check_head(path, &h, n, err);
@@ -133,7 +134,7 @@ static int committed_take(struct store_committed *c, uint64_t offset, size_t len
 
 	if (r < 0)
 		return r;
-	n = scan_read(c->t.fd, c->out.data + c->out.len, len, offset);
+	n = fd_read_at(c->t.fd, c->out.data + c->out.len, len, offset);
 	if (n < 0)
 		return (int)n;
 	c->out.len += (size_t)n;

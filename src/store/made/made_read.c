@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "base/utf8.h"
 #include "store/file/read/block_scan.h"
 
@@ -340,7 +341,7 @@ int made_look_back(struct trace *t)
 
 	if (!m || !t->ended || t->next_seq != m->pub.seq + m->coming_count + 1)
 		return 0;
-	n = scan_read(t->fd, &h, sizeof(h), m->last_at);
+	n = fd_read_at(t->fd, &h, sizeof(h), m->last_at);
 	if (n < 0)
 		return (int)n;
 	if (n == sizeof(h) && h.checksum == m->last_sum)

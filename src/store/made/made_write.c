@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "store/file/read/block_scan.h"
 #include "store/file/write/fit.h"
 #include "store/file/write/writer.h"
@@ -98,7 +99,7 @@ int store_reopen(struct store_writer **ret, const struct store *s, struct error 
 	r = reopen_file(w->fd, t, err);
 	if (r < 0)
 		return r;
-	if (scan_read(w->fd, &w->head, sizeof(w->head), 0) != sizeof(w->head))
+	if (fd_read_at(w->fd, &w->head, sizeof(w->head), 0) != sizeof(w->head))
 		return error_errno(err, -EIO, "cannot read the trace %s", t->path);
 	w->offset = w->reopened = t->next;
 	w->seq = t->next_seq;

@@ -90,11 +90,6 @@ static int bytes_field(struct bytes m, uint32_t number, struct bytes *ret)
 	return r;
 }
 
-static bool bytes_are(struct bytes b, const char *text)
-{
-	return b.data && b.len == strlen(text) && !memcmp(b.data, text, b.len);
-}
-
 static bool bytes_begin(struct bytes b, const char *text)
 {
 	return b.data && b.len >= strlen(text) && !memcmp(b.data, text, strlen(text));
@@ -111,12 +106,12 @@ static int take_attribute(struct bytes m, struct otel_process *ret)
 		r = bytes_field(any, 1, &text);
 	if (r < 0 || !text.data)
 		return r;
-	if (bytes_are(key, "service.name")) {
+	if (bytes_is(key, "service.name")) {
 		ret->service_len = (uint32_t)MIN(text.len, sizeof(ret->service));
 		memcpy(ret->service, text.data, ret->service_len);
-	} else if (bytes_are(key, "telemetry.sdk.name")) {
-		ret->own = bytes_are(text, SPAN_MEMFD);
-	} else if (bytes_are(key, "threadlocal.schema_version")) {
+	} else if (bytes_is(key, "telemetry.sdk.name")) {
+		ret->own = bytes_is(text, SPAN_MEMFD);
+	} else if (bytes_is(key, "threadlocal.schema_version")) {
 		/* "tlsdesc_v1_dev", "tls_v1"; other formats store it elsewhere */
 		ret->threads = bytes_begin(text, "tls") ? 0 : -EPROTO;
 	}

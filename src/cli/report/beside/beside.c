@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "names/names.h"
 
 static int64_t beside_key(const struct report *r, enum beside_by by, int64_t thread, int64_t file)
@@ -63,17 +64,7 @@ int beside_scan(const struct report *r, enum table_id table, uint64_t columns, e
 
 void *beside_group(struct beside_groups *g, uint64_t hash)
 {
-	uint64_t number;
-	uint8_t *one;
-
-	if (map_get(&g->at, hash, &number))
-		return (uint8_t *)g->all + (number - 1) * g->size;
-	if (grow(&g->all, &g->cap, g->count + 1, g->size) < 0 ||
-	    map_set(&g->at, hash, g->count + 1) < 0)
-		return NULL;
-	one = (uint8_t *)g->all + g->count++ * g->size;
-	memset(one, 0, g->size);
-	return one;
+	return array_element(&g->all, &g->count, &g->cap, g->size, &g->at, hash, NULL);
 }
 
 void beside_groups_free(struct beside_groups *g)

@@ -23,7 +23,7 @@ int beside_scan(const struct report *r, enum table_id table, uint64_t columns, e
  */
 struct beside_groups {
 	size_t size;
-	struct map at; /* hash of a key -> index + 1 */
+	struct map at; /* hash of a key -> index */
 	void *all;
 	size_t count, cap;
 };

@@ -9,39 +9,20 @@
 #include "engine/duckdb/functions/aggregate.h"
 #include "hist/distinct.h"
 
-struct distinct_state {
-	struct aggregate_owner owner;
-	struct distinct set;
-};
+AGGREGATE_STATE(distinct_functions, distinct)
 
-static uint64_t distinct_functions_state_memory(const void *state)
+/* Never NULL: without values the set is empty. */
+static size_t distinct_functions_state_pack(const void *state, uint8_t *packed)
 {
-	return distinct_memory(&((const struct distinct_state *)state)->set);
-}
-
-static int distinct_functions_state_unpack(void *state, const uint8_t *data, size_t len)
-{
-	return distinct_unpack(&((struct distinct_state *)state)->set, data, len);
-}
-
-static int distinct_functions_state_merge(void *state, const void *other)
-{
-	return distinct_merge(&((struct distinct_state *)state)->set,
-			      &((const struct distinct_state *)other)->set);
-}
-
-static void distinct_functions_state_free(void *state)
-{
-	distinct_free(&((struct distinct_state *)state)->set);
+	return distinct_pack(&((const struct distinct_functions_state *)state)->of, packed);
 }
 
 static const struct aggregate_sum sum = {
 	.what = "the sets of distinct()",
 	.bad_blob = "distinct_merge(): this BLOB is not a set made by distinct_set()",
-	.memory = distinct_functions_state_memory,
-	.unpack = distinct_functions_state_unpack,
-	.merge = distinct_functions_state_merge,
-	.free = distinct_functions_state_free,
+	AGGREGATE_STATE_OPS(distinct_functions),
+	.pack_max = DISTINCT_PACKED_MAX,
+	.pack = distinct_functions_state_pack,
 };
 
 static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
@@ -52,7 +33,7 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
-		struct distinct_state *s = (struct distinct_state *)states[i];
+		struct distinct_functions_state *s = (struct distinct_functions_state *)states[i];
 		uint64_t before;
 		int r;
 
@@ -61,9 +42,9 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		    (i && states[i - 1] == states[i] && a.numbers[i - 1] == a.numbers[i] &&
 		     vector_valid(a.validity, i - 1)))
 			continue;
-		before = distinct_memory(&s->set);
-		r = distinct_add(&s->set, hash_u64((uint64_t)a.numbers[i]));
-		if (unlikely(r < 0 || distinct_memory(&s->set) != before) &&
+		before = distinct_memory(&s->of);
+		r = distinct_add(&s->of, hash_u64((uint64_t)a.numbers[i]));
+		if (unlikely(r < 0 || distinct_memory(&s->of) != before) &&
 		    !aggregate_changed(info, &sum, s, before, r))
 			return;
 	}
@@ -77,40 +58,23 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
-		struct distinct_state *s = (struct distinct_state *)states[i];
-		uint64_t before = distinct_memory(&s->set);
+		struct distinct_functions_state *s = (struct distinct_functions_state *)states[i];
+		uint64_t before = distinct_memory(&s->of);
 		struct bytes text;
 
 		if (!vector_valid(a.validity, i))
 			continue;
 		text = vector_string(a.texts, i);
 		if (!aggregate_changed(info, &sum, s, before,
-				       distinct_add(&s->set, hash_bytes(text.data, text.len))))
+				       distinct_add(&s->of, hash_bytes(text.data, text.len))))
 			return;
 	}
 }
 
-/* Never NULL: without values the set is empty. */
-static void distinct_functions_on_finalize(duckdb_function_info info,
-					   duckdb_aggregate_state *source, duckdb_vector result,
-					   idx_t count, idx_t offset)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	uint8_t packed[DISTINCT_PACKED_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		const struct distinct *set = &((const struct distinct_state *)source[i])->set;
-
-		d->vector_assign_string_element_len(result, offset + i, (const char *)packed,
-						    distinct_pack(set, packed));
-	}
-}
-
-#define DISTINCT_AGGREGATE(text, type, on_update)                                                \
-	{                                                                                        \
-		.name = text, .state_size = sizeof(struct distinct_state), .args = {type},       \
-		.arg_count = 1, .update = on_update, .finalize = distinct_functions_on_finalize, \
-		.sum = &sum                                                                      \
+#define DISTINCT_AGGREGATE(text, type, on_update)                                    \
+	{                                                                            \
+		.name = text, .state_size = sizeof(struct distinct_functions_state), \
+		.args = {type}, .arg_count = 1, .update = on_update, .sum = &sum     \
 	}
 
 static const struct aggregate_def aggregates[] = {
@@ -128,7 +92,8 @@ static const char *distinct_functions_unpack(struct bytes packed, struct distinc
 	return r < 0 ? "Out of Memory Error: no memory for a set" : NULL;
 }
 
-static const char *distinct_functions_call_count(struct bytes packed, int64_t *ret)
+static const char *distinct_functions_call_count(struct bytes packed, double with _unused_,
+						 int64_t *ret)
 {
 	struct distinct set = {0};
 	const char *wrong = distinct_functions_unpack(packed, &set);
@@ -138,7 +103,7 @@ static const char *distinct_functions_call_count(struct bytes packed, int64_t *r
 	return wrong;
 }
 
-static const char *call_estimated(struct bytes packed, int64_t *ret)
+static const char *call_estimated(struct bytes packed, double with _unused_, int64_t *ret)
 {
 	struct distinct set = {0};
 	const char *wrong = distinct_functions_unpack(packed, &set);

@@ -17,39 +17,21 @@
 #include "engine/duckdb/functions/aggregate.h"
 #include "hist/sparse.h"
 
-struct hist_state {
-	struct aggregate_owner owner;
-	struct hist hist;
-};
+AGGREGATE_STATE(hist_functions, hist)
 
-static uint64_t hist_functions_state_memory(const void *state)
+static size_t hist_functions_state_pack(const void *state, uint8_t *packed)
 {
-	return hist_memory(&((const struct hist_state *)state)->hist);
-}
+	const struct hist *h = &((const struct hist_functions_state *)state)->of;
 
-static int hist_functions_state_unpack(void *state, const uint8_t *data, size_t len)
-{
-	return hist_unpack(&((struct hist_state *)state)->hist, data, len);
-}
-
-static int hist_functions_state_merge(void *state, const void *other)
-{
-	return hist_merge(&((struct hist_state *)state)->hist,
-			  &((const struct hist_state *)other)->hist);
-}
-
-static void hist_functions_state_free(void *state)
-{
-	hist_free(&((struct hist_state *)state)->hist);
+	return hist_entries(h) ? hist_pack(h, packed) : 0;
 }
 
 static const struct aggregate_sum sum = {
 	.what = "the histograms of hist()",
 	.bad_blob = "hist_merge(): this BLOB is not a histogram made by hist()",
-	.memory = hist_functions_state_memory,
-	.unpack = hist_functions_state_unpack,
-	.merge = hist_functions_state_merge,
-	.free = hist_functions_state_free,
+	AGGREGATE_STATE_OPS(hist_functions),
+	.pack_max = HIST_PACKED_MAX,
+	.pack = hist_functions_state_pack,
 };
 
 static void add_values(duckdb_function_info info, duckdb_data_chunk input,
@@ -60,8 +42,8 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
-		struct hist_state *s = (struct hist_state *)states[i];
-		uint64_t before = hist_memory(&s->hist);
+		struct hist_functions_state *s = (struct hist_functions_state *)states[i];
+		uint64_t before = hist_memory(&s->of);
 		int r;
 
 		if (!vector_valid(a.validity, i))
@@ -75,8 +57,8 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 			d->aggregate_function_set_error(info, text);
 			return;
 		}
-		r = hist_add(&s->hist, (uint64_t)MAX(a.numbers[i], (int64_t)0), 1);
-		if (unlikely(r < 0 || hist_memory(&s->hist) != before) &&
+		r = hist_add(&s->of, (uint64_t)MAX(a.numbers[i], (int64_t)0), 1);
+		if (unlikely(r < 0 || hist_memory(&s->of) != before) &&
 		    !aggregate_changed(info, &sum, s, before, r))
 			return;
 	}
@@ -94,30 +76,10 @@ static void on_weir_hist(duckdb_function_info info, duckdb_data_chunk input,
 	add_values(info, input, states, true);
 }
 
-static void hist_functions_on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
-				       duckdb_vector result, idx_t count, idx_t offset)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	uint8_t packed[HIST_PACKED_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		const struct hist *h = &((const struct hist_state *)source[i])->hist;
-		size_t row = offset + i;
-
-		if (!hist_entries(h)) { /* no values: NULL, as for sum() */
-			vector_set_null(d, result, row);
-			continue;
-		}
-		d->vector_assign_string_element_len(result, row, (const char *)packed,
-						    hist_pack(h, packed));
-	}
-}
-
-#define HIST_AGGREGATE(text, type, on_update)                                                \
-	{                                                                                    \
-		.name = text, .state_size = sizeof(struct hist_state), .args = {type},       \
-		.arg_count = 1, .update = on_update, .finalize = hist_functions_on_finalize, \
-		.sum = &sum                                                                  \
+#define HIST_AGGREGATE(text, type, on_update)                                                    \
+	{                                                                                        \
+		.name = text, .state_size = sizeof(struct hist_functions_state), .args = {type}, \
+		.arg_count = 1, .update = on_update, .sum = &sum                                 \
 	}
 
 static const struct aggregate_def aggregates[] = {
@@ -126,83 +88,48 @@ static const struct aggregate_def aggregates[] = {
 	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, NULL),
 };
 
-struct scalar {
-	const char *name;
-	double quantile; /* 0: hist_count; below 0: the second argument */
-};
+static const char *hist_functions_unpack(struct bytes packed, struct hist *h)
+{
+	int r = hist_unpack(h, packed.data, packed.len);
 
-static const struct scalar scalars[] = {
-	{"hist_count", 0}, {"hist_quantile", -1}, {"p50", 0.5},	   {"p90", 0.9},
-	{"p95", 0.95},	   {"p99", 0.99},	  {"p999", 0.999},
-};
+	if (r == -EBADMSG)
+		return "this BLOB is not a histogram made by hist()";
+	return r < 0 ? "Out of Memory Error: no memory for a histogram" : NULL;
+}
 
-/* Evaluates a scalar for one row: 0, or negative with the error set. */
-static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, const struct scalar *f,
-		      struct bytes packed, double q, int64_t *ret)
+static const char *hist_functions_call_count(struct bytes packed, double with _unused_,
+					     int64_t *ret)
 {
 	_cleanup_(hist_free) struct hist h = {0};
-	uint64_t v;
-	int r = hist_unpack(&h, packed.data, packed.len);
+	const char *wrong = hist_functions_unpack(packed, &h);
 
-	if (r < 0) {
-		d->scalar_function_set_error(
-			info, r == -EBADMSG ? "this BLOB is not a histogram made by hist()"
-					    : "Out of Memory Error: no memory for a histogram");
-		return r;
-	}
-	if (f->quantile != 0 && !(q > 0 && q <= 1)) {
-		d->scalar_function_set_error(info, "hist_quantile(): a quantile must be above 0 "
-						   "and at most 1; 0.5 is the median");
-		return -EINVAL;
-	}
-	v = f->quantile == 0 ? hist_total(&h) : hist_quantile(&h, q);
-	*ret = (int64_t)MIN(v, (uint64_t)INT64_MAX);
-	return 0;
+	*ret = (int64_t)MIN(hist_total(&h), (uint64_t)INT64_MAX);
+	return wrong;
 }
 
-static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
+static const char *call_quantile(struct bytes packed, double q, int64_t *ret)
 {
-	const struct duckdb_api *d = duckdb_loaded();
-	const struct scalar *f = d->scalar_function_get_extra_info(info);
-	struct argument a = argument_of(d, input, 0), q = {0};
-	int64_t *out = d->vector_get_data(output);
+	_cleanup_(hist_free) struct hist h = {0};
+	const char *wrong = hist_functions_unpack(packed, &h);
 
-	if (f->quantile < 0)
-		q = argument_of(d, input, 1);
-	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		if (!vector_valid(a.validity, i) || !vector_valid(q.validity, i)) {
-			vector_set_null(d, output, i);
-			continue;
-		}
-		if (scalar_row(d, info, f, vector_string(a.texts, i),
-			       q.data ? q.reals[i] : f->quantile, &out[i]) < 0)
-			return;
-	}
+	if (wrong)
+		return wrong;
+	if (!(q > 0 && q <= 1))
+		return "hist_quantile(): a quantile must be above 0 and at most 1; 0.5 is the "
+		       "median";
+	*ret = (int64_t)MIN(hist_quantile(&h, q), (uint64_t)INT64_MAX);
+	return NULL;
 }
 
-static int register_scalar(struct duck *e, const struct scalar *s, struct error *err)
-{
-	const struct duckdb_api *d = e->api;
-	duckdb_scalar_function f = d->create_scalar_function();
-	duckdb_logical_type blob = d->create_logical_type(DUCKDB_TYPE_BLOB);
-	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_DOUBLE);
-	duckdb_logical_type out = d->create_logical_type(DUCKDB_TYPE_BIGINT);
-	duckdb_state state;
-
-	d->scalar_function_set_name(f, s->name);
-	d->scalar_function_add_parameter(f, blob);
-	if (s->quantile < 0)
-		d->scalar_function_add_parameter(f, number);
-	d->scalar_function_set_return_type(f, out);
-	d->scalar_function_set_extra_info(f, (void *)s, NULL);
-	d->scalar_function_set_function(f, on_scalar);
-	state = d->register_scalar_function(e->con, f);
-	d->destroy_logical_type(&blob);
-	d->destroy_logical_type(&number);
-	d->destroy_logical_type(&out);
-	d->destroy_scalar_function(&f);
-	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", s->name) : 0;
-}
+static const struct blob_scalar scalars[] = {
+	{"hist_count", false, hist_functions_call_count},
+	{"hist_quantile", false, call_quantile, -1},
+	{"p50", false, call_quantile, 0.5},
+	{"p90", false, call_quantile, 0.9},
+	{"p95", false, call_quantile, 0.95},
+	{"p99", false, call_quantile, 0.99},
+	{"p999", false, call_quantile, 0.999},
+};
 
 int hist_functions_register(struct duck *e, struct error *err)
 {
@@ -211,6 +138,6 @@ int hist_functions_register(struct duck *e, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(aggregates) && r >= 0; i++)
 		r = aggregate_register(e, &aggregates[i], err);
 	for (size_t i = 0; i < ARRAY_SIZE(scalars) && r >= 0; i++)
-		r = register_scalar(e, &scalars[i], err);
+		r = blob_scalar_register(e, &scalars[i], err);
 	return r;
 }

@@ -31,22 +31,10 @@ static const char *const macros[] = {
 
 /* ---- arguments of a call ---- */
 
-struct texts {
-	const duckdb_string_t *data;
-	const uint64_t *validity;
-};
-
-static struct texts texts_of(const struct duckdb_api *d, duckdb_data_chunk input, idx_t column)
-{
-	duckdb_vector v = d->data_chunk_get_vector(input, column);
-
-	return (struct texts){d->vector_get_data(v), d->vector_get_validity(v)};
-}
-
 /* The bytes represented by an escaped text. */
-static int plain(struct texts t, size_t i, struct buf *out, struct bytes *ret)
+static int plain(struct argument t, size_t i, struct buf *out, struct bytes *ret)
 {
-	struct bytes text = vector_string(t.data, i);
+	struct bytes text = vector_string(t.texts, i);
 	int r;
 
 	*ret = text;
@@ -91,7 +79,7 @@ static int matcher_take(struct matcher *m, struct bytes text, struct error *err)
 	return r < 0 || !text.len ? r : buf_append(&m->text, text.data, text.len);
 }
 
-static int match_row(struct matcher *m, struct texts text, struct texts pattern, size_t i,
+static int match_row(struct matcher *m, struct argument text, struct argument pattern, size_t i,
 		     struct error *err)
 {
 	_cleanup_buf_ struct buf a = {0}, b = {0};
@@ -115,7 +103,7 @@ static void on_match(duckdb_function_info info, duckdb_data_chunk input, duckdb_
 	const struct duckdb_api *d = duckdb_loaded();
 	const enum expr_kind *kind = d->scalar_function_get_extra_info(info);
 	_cleanup_(matcher_free) struct matcher m = {.kind = *kind};
-	struct texts text = texts_of(d, input, 0), pattern = texts_of(d, input, 1);
+	struct argument text = argument_of(d, input, 0), pattern = argument_of(d, input, 1);
 	bool *out = d->vector_get_data(output);
 
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
@@ -142,7 +130,7 @@ static void on_text(duckdb_function_info info, duckdb_data_chunk input, duckdb_v
 	const struct duckdb_api *d = duckdb_loaded();
 	const enum query_function *f = d->scalar_function_get_extra_info(info);
 	_cleanup_buf_ struct buf bytes = {0}, scratch = {0}, escaped = {0};
-	struct texts text = texts_of(d, input, 0);
+	struct argument text = argument_of(d, input, 0);
 
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct value v = {.null = true};
@@ -174,7 +162,7 @@ static void on_len(duckdb_function_info info, duckdb_data_chunk input, duckdb_ve
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	_cleanup_buf_ struct buf bytes = {0};
-	struct texts text = texts_of(d, input, 0);
+	struct argument text = argument_of(d, input, 0);
 	int64_t *out = d->vector_get_data(output);
 
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
@@ -205,10 +193,7 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct entity *n = d->scalar_function_get_extra_info(info);
 	_cleanup_buf_ struct buf text = {0}, escaped = {0};
-	duckdb_vector v = d->data_chunk_get_vector(input, 0);
-	const int64_t *ids = d->vector_get_data(v);
-	const uint64_t *validity = d->vector_get_validity(v);
-
+	struct argument ids = argument_of(d, input, 0);
 	struct error err = {0};
 
 	if (n->table == TABLE_FILE && names_load_files(n->e, &err) < 0) {
@@ -218,13 +203,13 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		int r;
 
-		if (!vector_valid(validity, i)) {
+		if (!vector_valid(ids.validity, i)) {
 			vector_set_null(d, output, i);
 			continue;
 		}
 		buf_clear(&text);
 		buf_clear(&escaped);
-		r = query_entity_text(n->table, store_dims_few(n->e->store), ids[i], &text);
+		r = query_entity_text(n->table, store_dims_few(n->e->store), ids.numbers[i], &text);
 		if (r >= 0)
 			r = engine_escape(text.data, text.len, &escaped);
 		if (r < 0) {
@@ -241,50 +226,15 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 static void on_log2(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector v = d->data_chunk_get_vector(input, 0);
-	const int64_t *values = d->vector_get_data(v);
-	const uint64_t *validity = d->vector_get_validity(v);
+	struct argument a = argument_of(d, input, 0);
 	int64_t *out = d->vector_get_data(output);
 
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		if (!vector_valid(validity, i) || values[i] < 0)
+		if (!vector_valid(a.validity, i) || a.numbers[i] < 0)
 			vector_set_null(d, output, i);
 		else
-			out[i] = tally_quantize(values[i]);
+			out[i] = tally_quantize(a.numbers[i]);
 	}
-}
-
-struct declared {
-	const char *name;
-	duckdb_scalar_function_t call;
-	void *extra;
-	duckdb_delete_callback_t free_extra;
-	duckdb_type args[2], result;
-	unsigned int arg_count;
-};
-
-static int sql_functions_declare(struct duck *e, const struct declared *f, struct error *err)
-{
-	const struct duckdb_api *d = e->api;
-	duckdb_scalar_function s = d->create_scalar_function();
-	duckdb_logical_type result = d->create_logical_type(f->result);
-	duckdb_state state;
-
-	d->scalar_function_set_name(s, f->name);
-	for (unsigned int i = 0; i < f->arg_count; i++) {
-		duckdb_logical_type type = d->create_logical_type(f->args[i]);
-
-		d->scalar_function_add_parameter(s, type);
-		d->destroy_logical_type(&type);
-	}
-	d->scalar_function_set_return_type(s, result);
-	if (f->extra)
-		d->scalar_function_set_extra_info(s, f->extra, f->free_extra);
-	d->scalar_function_set_function(s, f->call);
-	state = d->register_scalar_function(e->con, s);
-	d->destroy_logical_type(&result);
-	d->destroy_scalar_function(&s);
-	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", f->name) : 0;
 }
 
 static int declare_entities(struct duck *e, struct error *err)
@@ -299,13 +249,13 @@ static int declare_entities(struct duck *e, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++) {
 		struct entity *n = malloc(sizeof(*n));
-		const struct declared f = {names[i].name,	 on_entity,	      n, free,
-					   {DUCKDB_TYPE_BIGINT}, DUCKDB_TYPE_VARCHAR, 1};
+		const struct scalar_def f = {names[i].name,	   on_entity,		n, free,
+					     {DUCKDB_TYPE_BIGINT}, DUCKDB_TYPE_VARCHAR, 1};
 
 		if (!n)
 			return error_errno(err, -ENOMEM, "cannot declare %s", names[i].name);
 		*n = (struct entity){e, names[i].table};
-		r = sql_functions_declare(e, &f, err);
+		r = scalar_register(e, &f, err);
 	}
 	return r;
 }
@@ -317,7 +267,7 @@ int sql_functions_register(struct duck *e, struct error *err)
 				   lower = FUNCTION_LOWER;
 #define TEXT   DUCKDB_TYPE_VARCHAR
 #define NUMBER DUCKDB_TYPE_BIGINT
-	const struct declared functions[] = {
+	const struct scalar_def functions[] = {
 		{"weir_glob", on_match, &glob, NULL, {TEXT, TEXT}, DUCKDB_TYPE_BOOLEAN, 2},
 		{"weir_regex", on_match, &regex, NULL, {TEXT, TEXT}, DUCKDB_TYPE_BOOLEAN, 2},
 		{"weir_like", on_match, &like, NULL, {TEXT, TEXT}, DUCKDB_TYPE_BOOLEAN, 2},
@@ -331,7 +281,7 @@ int sql_functions_register(struct duck *e, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && r >= 0; i++)
-		r = sql_functions_declare(e, &functions[i], err);
+		r = scalar_register(e, &functions[i], err);
 	if (r >= 0)
 		r = declare_entities(e, err);
 	for (size_t i = 0; i < ARRAY_SIZE(macros) && r >= 0; i++) {

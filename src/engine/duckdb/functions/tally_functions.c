@@ -11,30 +11,19 @@
 #include "engine/duckdb/functions/aggregate.h"
 #include "hist/tally.h"
 
-struct tally_state {
-	struct aggregate_owner owner;
-	struct tally tally;
-};
-
-static uint64_t tally_functions_state_memory(const void *state)
+static uint64_t tally_memory(const struct tally *t)
 {
-	return ((const struct tally_state *)state)->tally.cap * sizeof(struct tally_entry);
+	return t->cap * sizeof(struct tally_entry);
 }
 
-static int tally_functions_state_unpack(void *state, const uint8_t *data, size_t len)
-{
-	return tally_unpack(&((struct tally_state *)state)->tally, data, len);
-}
+AGGREGATE_STATE(tally_functions, tally)
 
-static int tally_functions_state_merge(void *state, const void *other)
+static size_t tally_functions_state_pack(const void *state, uint8_t *packed)
 {
-	return tally_merge(&((struct tally_state *)state)->tally,
-			   &((const struct tally_state *)other)->tally);
-}
+	const struct tally *t = &((const struct tally_functions_state *)state)->of;
 
-static void tally_functions_state_free(void *state)
-{
-	tally_free(&((struct tally_state *)state)->tally);
+	tally_pack(t, packed);
+	return (size_t)t->count * TALLY_ENTRY_BYTES;
 }
 
 static const struct aggregate_sum sum = {
@@ -42,137 +31,75 @@ static const struct aggregate_sum sum = {
 	.bad_blob = "tally_merge(): this BLOB is not a tally made by quantize(), lquantize() or "
 		    "llquantize()",
 	.too_large = "a tally has at most 4096 buckets: use larger steps",
-	.memory = tally_functions_state_memory,
-	.unpack = tally_functions_state_unpack,
-	.merge = tally_functions_state_merge,
-	.free = tally_functions_state_free,
+	AGGREGATE_STATE_OPS(tally_functions),
+	.pack_max = TALLY_BUCKETS_MAX * TALLY_ENTRY_BYTES,
+	.pack = tally_functions_state_pack,
 };
 
-static void arguments_of(const struct duckdb_api *d, duckdb_data_chunk input, unsigned int count,
-			 struct argument *ret)
+/* The lower bound of the bucket of v[0], given the other arguments. Returns an error message, or NULL. */
+static const char *bucket_of_row(const int64_t *v, unsigned int count, int64_t *ret)
 {
-	for (unsigned int i = 0; i < count; i++)
-		ret[i] = argument_of(d, input, i);
-}
+	const char *wrong = NULL;
 
-static bool all_valid(const struct argument *a, unsigned int count, size_t row)
-{
-	for (unsigned int i = 0; i < count; i++) {
-		if (!vector_valid(a[i].validity, row))
-			return false;
+	switch (count) {
+	case 1:
+		*ret = tally_quantize(v[0]);
+		break;
+	case 4:
+		wrong = tally_lquantize_wrong(v[1], v[2], v[3]);
+		*ret = wrong ? 0 : tally_lquantize(v[0], v[1], v[2], v[3]);
+		break;
+	default:
+		wrong = tally_llquantize_wrong(v[1], v[2], v[3], v[4]);
+		*ret = wrong ? 0 : tally_llquantize(v[0], v[1], v[2], v[3], v[4]);
+		break;
 	}
-	return true;
+	return wrong;
 }
 
-static void on_quantize(duckdb_function_info info, duckdb_data_chunk input,
-			duckdb_aggregate_state *states)
+static void on_tally(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct argument a[1];
+	const unsigned int count = aggregate_of(info)->arg_count;
+	size_t rows = d->data_chunk_get_size(input);
+	struct argument a[AGGREGATE_ARGS_MAX];
 
-	arguments_of(d, input, 1, a);
-	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = tally_functions_state_memory(s);
-
-		if (all_valid(a, 1, i) &&
-		    !aggregate_changed(info, &sum, s, before,
-				       tally_add(&s->tally, tally_quantize(a[0].numbers[i]), 1)))
-			return;
-	}
-}
-
-static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
-			 duckdb_aggregate_state *states)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	struct argument a[4];
-
-	arguments_of(d, input, 4, a);
-	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = tally_functions_state_memory(s);
-		int64_t from = a[1].numbers[i], to = a[2].numbers[i], step = a[3].numbers[i];
+	for (unsigned int k = 0; k < count; k++)
+		a[k] = argument_of(d, input, k);
+	for (size_t i = 0; i < rows; i++) {
+		struct tally_functions_state *s = (struct tally_functions_state *)states[i];
+		uint64_t before = tally_memory(&s->of);
+		int64_t v[AGGREGATE_ARGS_MAX], bucket;
 		const char *wrong;
+		bool valid = true;
 
-		if (!all_valid(a, 4, i))
+		for (unsigned int k = 0; k < count; k++) {
+			valid &= vector_valid(a[k].validity, i);
+			v[k] = a[k].numbers[i];
+		}
+		if (!valid)
 			continue;
-		wrong = tally_lquantize_wrong(from, to, step);
-		if (wrong) {
+		wrong = bucket_of_row(v, count, &bucket);
+		if (wrong)
 			aggregate_error(info, wrong);
+		if (wrong ||
+		    !aggregate_changed(info, &sum, s, before, tally_add(&s->of, bucket, 1)))
 			return;
-		}
-		if (!aggregate_changed(info, &sum, s, before,
-				       tally_add(&s->tally,
-						 tally_lquantize(a[0].numbers[i], from, to, step),
-						 1)))
-			return;
-	}
-}
-
-static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
-			  duckdb_aggregate_state *states)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	struct argument a[5];
-
-	arguments_of(d, input, 5, a);
-	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = tally_functions_state_memory(s);
-		int64_t v = a[0].numbers[i], base = a[1].numbers[i], low = a[2].numbers[i],
-			high = a[3].numbers[i], steps = a[4].numbers[i];
-		const char *wrong;
-
-		if (!all_valid(a, 5, i))
-			continue;
-		wrong = tally_llquantize_wrong(base, low, high, steps);
-		if (wrong) {
-			aggregate_error(info, wrong);
-			return;
-		}
-		if (!aggregate_changed(
-			    info, &sum, s, before,
-			    tally_add(&s->tally, tally_llquantize(v, base, low, high, steps), 1)))
-			return;
-	}
-}
-
-static void tally_functions_on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
-					duckdb_vector result, idx_t count, idx_t offset)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	_cleanup_free_ uint8_t *packed = malloc(TALLY_BUCKETS_MAX * TALLY_ENTRY_BYTES);
-
-	if (!packed) {
-		aggregate_no_memory(info);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct tally *t = &((const struct tally_state *)source[i])->tally;
-
-		if (!t->count) { /* no values: NULL, as for sum() */
-			vector_set_null(d, result, offset + i);
-			continue;
-		}
-		tally_pack(t, packed);
-		d->vector_assign_string_element_len(result, offset + i, (const char *)packed,
-						    (size_t)t->count * TALLY_ENTRY_BYTES);
 	}
 }
 
 #define NUMBER DUCKDB_TYPE_BIGINT
-#define TALLY_AGGREGATE(text, on_update, count, ...)                                              \
-	{                                                                                         \
-		.name = text, .state_size = sizeof(struct tally_state), .args = {__VA_ARGS__},    \
-		.arg_count = count, .update = on_update, .finalize = tally_functions_on_finalize, \
-		.sum = &sum                                                                       \
+#define TALLY_AGGREGATE(text, on_update, count, ...)                                        \
+	{                                                                                   \
+		.name = text, .state_size = sizeof(struct tally_functions_state),           \
+		.args = {__VA_ARGS__}, .arg_count = count, .update = on_update, .sum = &sum \
 	}
 
 static const struct aggregate_def aggregates[] = {
-	TALLY_AGGREGATE("quantize", on_quantize, 1, NUMBER),
-	TALLY_AGGREGATE("lquantize", on_lquantize, 4, NUMBER, NUMBER, NUMBER, NUMBER),
-	TALLY_AGGREGATE("llquantize", on_llquantize, 5, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER),
+	TALLY_AGGREGATE("quantize", on_tally, 1, NUMBER),
+	TALLY_AGGREGATE("lquantize", on_tally, 4, NUMBER, NUMBER, NUMBER, NUMBER),
+	TALLY_AGGREGATE("llquantize", on_tally, 5, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER),
 	TALLY_AGGREGATE("tally_merge", NULL, 1, DUCKDB_TYPE_BLOB),
 };
 

@@ -202,25 +202,12 @@ static int append_bits(struct buf *out, struct bytes v)
 	return buf_status(out);
 }
 
-static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logical_type type,
+static int append_enum(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
 		       size_t row, struct buf *out)
 {
-	uint32_t ordinal;
-	char *word;
+	char *word = d->enum_dictionary_value(type, value_ordinal(d, v, type, row));
 	int r;
 
-	switch (d->enum_internal_type(type)) {
-	case DUCKDB_TYPE_UTINYINT:
-		ordinal = ((const uint8_t *)data)[row];
-		break;
-	case DUCKDB_TYPE_USMALLINT:
-		ordinal = ((const uint16_t *)data)[row];
-		break;
-	default:
-		ordinal = ((const uint32_t *)data)[row];
-		break;
-	}
-	word = d->enum_dictionary_value(type, ordinal);
 	if (!word)
 		return -ENOMEM;
 	r = buf_append(out, word, strlen(word));
@@ -231,15 +218,13 @@ static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logi
 static int append_items(const struct duckdb_api *d, duckdb_vector child, duckdb_logical_type type,
 			size_t from, size_t count, struct buf *out)
 {
-	int r = buf_append(out, "[", 1);
-
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	buf_append(out, "[", 1);
+	for (size_t i = 0; i < count; i++) {
 		if (i)
-			r = buf_append(out, ", ", 2);
-		if (r >= 0)
-			r = value_text(d, child, type, from + i, true, out);
+			buf_append(out, ", ", 2);
+		buf_fail(out, value_text(d, child, type, from + i, true, out));
 	}
-	return r < 0 ? r : buf_append(out, "]", 1);
+	return buf_append(out, "]", 1);
 }
 
 static int append_list(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
@@ -267,19 +252,18 @@ static int append_list(const struct duckdb_api *d, duckdb_vector v, duckdb_logic
 static int append_struct(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
 			 size_t row, struct buf *out)
 {
-	int r = buf_append(out, "{", 1);
-
-	for (idx_t i = 0; i < d->struct_type_child_count(type) && r >= 0; i++) {
+	buf_append(out, "{", 1);
+	for (idx_t i = 0; i < d->struct_type_child_count(type); i++) {
 		duckdb_logical_type child = d->struct_type_child_type(type, i);
 		char *name = d->struct_type_child_name(type, i);
 
-		r = buf_printf(out, "%s'%s': ", i ? ", " : "", name ? name : "");
-		if (r >= 0)
-			r = value_text(d, d->struct_vector_get_child(v, i), child, row, true, out);
+		buf_printf(out, "%s'%s': ", i ? ", " : "", name ? name : "");
+		buf_fail(out,
+			 value_text(d, d->struct_vector_get_child(v, i), child, row, true, out));
 		d->free(name);
 		d->destroy_logical_type(&child);
 	}
-	return r < 0 ? r : buf_append(out, "}", 1);
+	return buf_append(out, "}", 1);
 }
 
 /* A MAP is a list of structs of key and value. */
@@ -289,45 +273,40 @@ static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logica
 	const duckdb_list_entry *entry = (const duckdb_list_entry *)d->vector_get_data(v) + row;
 	duckdb_logical_type key = d->map_type_key_type(type), value = d->map_type_value_type(type);
 	duckdb_vector pairs = d->list_vector_get_child(v);
-	int r = buf_append(out, "{", 1);
 
-	for (size_t i = entry->offset; i < entry->offset + entry->length && r >= 0; i++) {
+	buf_append(out, "{", 1);
+	for (size_t i = entry->offset; i < entry->offset + entry->length; i++) {
 		if (i > entry->offset)
-			r = buf_append(out, ", ", 2);
-		if (r >= 0)
-			r = value_text(d, d->struct_vector_get_child(pairs, 0), key, i, true, out);
-		if (r >= 0)
-			r = buf_append(out, "=", 1);
-		if (r >= 0)
-			r = value_text(d, d->struct_vector_get_child(pairs, 1), value, i, true,
-				       out);
+			buf_append(out, ", ", 2);
+		buf_fail(out,
+			 value_text(d, d->struct_vector_get_child(pairs, 0), key, i, true, out));
+		buf_append(out, "=", 1);
+		buf_fail(out,
+			 value_text(d, d->struct_vector_get_child(pairs, 1), value, i, true, out));
 	}
 	d->destroy_logical_type(&key);
 	d->destroy_logical_type(&value);
-	return r < 0 ? r : buf_append(out, "}", 1);
+	return buf_append(out, "}", 1);
 }
 
 /* Numbers and times: values stored in the vector itself. */
-static int append_plain(const struct duckdb_api *d, const void *data, duckdb_type id, size_t row,
-			struct buf *out)
+static int append_plain(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+			size_t row, struct buf *out)
 {
+	const void *data = d->vector_get_data(v);
+	duckdb_type id = d->get_type_id(type);
+
 	switch (id) {
 	case DUCKDB_TYPE_BOOLEAN:
 		return buf_printf(out, "%s", ((const uint8_t *)data)[row] ? "true" : "false");
 	case DUCKDB_TYPE_TINYINT:
-		return buf_printf(out, "%d", ((const int8_t *)data)[row]);
 	case DUCKDB_TYPE_SMALLINT:
-		return buf_printf(out, "%d", ((const int16_t *)data)[row]);
 	case DUCKDB_TYPE_INTEGER:
-		return buf_printf(out, "%" PRId32, ((const int32_t *)data)[row]);
 	case DUCKDB_TYPE_BIGINT:
-		return buf_printf(out, "%" PRId64, ((const int64_t *)data)[row]);
 	case DUCKDB_TYPE_UTINYINT:
-		return buf_printf(out, "%u", ((const uint8_t *)data)[row]);
 	case DUCKDB_TYPE_USMALLINT:
-		return buf_printf(out, "%u", ((const uint16_t *)data)[row]);
 	case DUCKDB_TYPE_UINTEGER:
-		return buf_printf(out, "%" PRIu32, ((const uint32_t *)data)[row]);
+		return buf_printf(out, "%" PRId64, value_int(d, v, type, row));
 	case DUCKDB_TYPE_UBIGINT:
 		return buf_printf(out, "%" PRIu64, ((const uint64_t *)data)[row]);
 	case DUCKDB_TYPE_HUGEINT:
@@ -341,9 +320,9 @@ static int append_plain(const struct duckdb_api *d, const void *data, duckdb_typ
 	case DUCKDB_TYPE_DATE:
 		return append_date(out, ((const int32_t *)data)[row]);
 	case DUCKDB_TYPE_TIME: {
-		int64_t v = ((const int64_t *)data)[row];
+		int64_t us = ((const int64_t *)data)[row];
 
-		return append_clock(out, v / 1000000, v % 1000000, 6, false);
+		return append_clock(out, us / 1000000, us % 1000000, 6, false);
 	}
 	case DUCKDB_TYPE_INTERVAL:
 		return append_interval(out, (const duckdb_interval *)data + row);
@@ -389,7 +368,7 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 
 	if (value_is_null(d, v, row))
 		return nested ? buf_append(out, "NULL", 4) : 0;
-	r = append_plain(d, data, id, row, out);
+	r = append_plain(d, v, type, row, out);
 	if (r == 1)
 		r = append_time(data, id, row, out);
 	if (r != 1)
@@ -403,7 +382,7 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 	case DUCKDB_TYPE_BIT:
 		return append_bits(out, vector_string(data, row));
 	case DUCKDB_TYPE_ENUM:
-		return append_enum(d, data, type, row, out);
+		return append_enum(d, v, type, row, out);
 	case DUCKDB_TYPE_DECIMAL:
 		return append_decimal(d, data, type, row, out);
 	case DUCKDB_TYPE_LIST:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/duckdb/library/duckdb_result.h"
 
 struct steps {
@@ -84,10 +85,9 @@ static int add_step(struct steps *s, duckdb_profiling_info info)
 			s, metric(d, info, "OPERATOR_TYPE", operator, sizeof(operator)), what);
 	if (!name)
 		return 0;
-	if (grow((void **)&s->list, &s->cap, s->count + 1, sizeof(*s->list)) < 0)
+	if (array_add(s->list, s->count, s->cap, (struct ask_step){0}) < 0)
 		return -ENOMEM;
-	step = &s->list[s->count++];
-	*step = (struct ask_step){0};
+	step = &s->list[s->count - 1];
 	snprintf(step->what, sizeof(step->what), "%s", name);
 	metric(d, info, "OPERATOR_CARDINALITY", number, sizeof(number));
 	step->rows = strtoull(number, NULL, 10);

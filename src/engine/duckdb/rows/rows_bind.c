@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/duckdb/rows/weir_rows.h"
 #include "sums/facts.h"
 #include "sums/order.h"
@@ -108,13 +109,9 @@ bool rows_argument(const struct duckdb_api *d, duckdb_bind_info info, const char
 static int compare_places(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	size_t p = order_number_block(x), q = order_number_block(y);
 
-	if (p != q)
-		return p < q ? -1 : 1;
-	return order_number_row(x) < order_number_row(y)
-		       ? -1
-		       : order_number_row(x) > order_number_row(y);
+	return ORDER(order_number_block(x), order_number_block(y))
+		       ?: ORDER(order_number_row(x), order_number_row(y));
 }
 
 static int read_numbers(struct rows_bind *b, duckdb_bind_info info, struct error *err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* topk_heap.c: a bounded heap of the best values, the worst at the root. */
 #include "engine/duckdb/rows/topk_heap.h"
+#include "base/array.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -158,9 +159,7 @@ static int compare_blocks(const void *a, const void *b, void *arg)
 	bool has_x = block_best(k->top, store_block(k->store, *(const size_t *)a), k->column, &x);
 	bool has_y = block_best(k->top, store_block(k->store, *(const size_t *)b), k->column, &y);
 
-	if (has_x != has_y)
-		return has_x ? -1 : 1;
-	return !has_x || x == y ? 0 : x > y ? -1 : 1;
+	return ORDER(has_y, has_x) ?: has_x ? ORDER(y, x) : 0;
 }
 
 void top_sort_blocks(const struct top *t, const struct store *s, unsigned int column, void *blocks,

@@ -19,15 +19,23 @@ void translation_free(struct translation *t)
 	*t = (struct translation){0};
 }
 
-/* Replaces the statement so far with "SELECT head FROM (statement) tail". */
-static int wrap(struct buf *sql, const char *head, const char *tail)
+/*
+ * Replaces the statement so far with "SELECT head FROM (statement) tail" (NULL: "*", nothing). An error of one of the
+ * texts is the result.
+ */
+static int wrap(struct buf *sql, const struct buf *head, const struct buf *tail)
 {
 	_cleanup_buf_ struct buf out = {0};
 	int r;
 
-	buf_printf(&out, "SELECT %s FROM (", head);
-	buf_append(&out, sql->data, sql->len);
-	r = buf_printf(&out, ")%s", tail);
+	buf_printf(&out, "SELECT %s", head ? "" : "*");
+	if (head)
+		buf_add(&out, head);
+	buf_printf(&out, " FROM (");
+	buf_add(&out, sql);
+	r = buf_printf(&out, ")");
+	if (tail)
+		r = buf_add(&out, tail);
 	if (r < 0)
 		return r;
 	buf_free(sql);
@@ -39,21 +47,19 @@ static int wrap(struct buf *sql, const char *head, const char *tail)
 static int stage_where(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r;
 
 	buf_printf(&tail, " WHERE ");
-	r = sql_expr(s->expr, level_leaf, l, &tail);
-	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+	sql_expr(s->expr, level_leaf, l, &tail);
+	return wrap(sql, NULL, &tail);
 }
 
 static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r;
 
 	level_order(l, s->tail, "", &tail);
-	r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
-	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+	buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	return wrap(sql, NULL, &tail);
 }
 
 /* New keys take precedence over the previous order: sorting is stable. */
@@ -72,17 +78,15 @@ static int stage_sort(struct level *l, const struct plan_stage *s)
 		 * because resolving a name for each of a million files is slow
 		 */
 		if (f->type.type == QUERY_ENTITY && i == 1) {
-			r = sql_expr(&e, level_leaf, l, &term);
-			if (r >= 0)
-				r = level_order_first(l, buf_str(&term), k->desc);
+			sql_expr(&e, level_leaf, l, &term);
+			r = level_order_first(l, &term, k->desc);
 			buf_clear(&term);
-			if (r >= 0)
-				r = sql_expr_text(&e, level_leaf, l, &term);
-		} else if (r >= 0) {
-			r = sql_expr(&e, level_leaf, l, &term);
+			sql_expr_text(&e, level_leaf, l, &term);
+		} else {
+			sql_expr(&e, level_leaf, l, &term);
 		}
 		if (r >= 0)
-			r = level_order_first(l, buf_str(&term), k->desc);
+			r = level_order_first(l, &term, k->desc);
 	}
 	return r;
 }
@@ -95,19 +99,14 @@ static int stage_select(struct level *l, const struct plan_stage *s, struct buf 
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->field_count; i++) {
 		buf_printf(&head, "%s", i ? ", " : "");
 		sql_expr(s->fields[i].expr, level_leaf, l, &head);
-		r = level_as(&next, i, &head);
-		if (r >= 0)
-			r = level_carry_estimate(l, s->fields[i].expr, &next, i, &head);
+		level_as(&next, i, &head);
+		buf_fail(&head, level_carry_estimate(l, s->fields[i].expr, &next, i, &head));
 	}
-	if (r < 0)
-		return r;
-	r = level_carry_order(l, &next, &head);
-	if (r < 0)
-		return r;
-	r = wrap(sql, buf_str(&head), "");
+	buf_fail(&head, level_carry_order(l, &next, &head));
+	r = wrap(sql, &head, NULL);
 	if (r < 0)
 		return r;
 	level_replace(l, &next);
@@ -123,103 +122,79 @@ static int stage_group(struct level *l, const struct plan_stage *s,
 						level_seconds(s->fields, s->field_count, p, opt)};
 	int r = level_name(&next, s->fields, s->field_count);
 
-	if (r >= 0)
-		r = level_order(l, false, "", &order);
+	if (r < 0)
+		return r;
+	buf_fail(&head, level_order(l, false, "", &order));
 	place.order = buf_str(&order);
-	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->field_count; i++) {
 		const struct plan_field *f = &s->fields[i];
 		_cleanup_buf_ struct buf arg = {0};
 
 		if (f->expr)
-			r = sql_expr(f->expr, level_leaf, l, &arg);
-		if (r >= 0)
-			r = level_grouped(&next, f, i, buf_str(&arg), &place, &head, &tail);
+			buf_fail(&head, sql_expr(f->expr, level_leaf, l, &arg));
+		buf_fail(&head, level_grouped(&next, f, i, buf_str(&arg), &place, &head, &tail));
 	}
-	if (r < 0)
-		return r;
-	r = wrap(sql, buf_str(&head), buf_str(&tail));
+	r = wrap(sql, &head, &tail);
 	if (r < 0)
 		return r;
 	level_replace(l, &next);
 	return r;
 }
 
-/* Adds the columns of a dimension table for the row whose id is in a field. */
-static int stage_join(struct level *l, const struct plan_stage *s, struct buf *sql)
+/* The row of a dimension table whose id is in a field; j1, j2, ... are its columns. */
+static int join_rows(const struct level *l, const struct plan_stage *s, struct buf *tail)
 {
-	_cleanup_(level_free) struct level next = {0};
-	_cleanup_buf_ struct buf head = {0}, columns = {0}, names = {0}, tail = {0};
-	size_t before = l->count;
-	int r = level_name_more(&next, l, s->fields, s->field_count);
+	_cleanup_buf_ struct buf names = {0};
 
-	if (r >= 0)
-		r = buf_printf(&head, "s.*");
-	if (r >= 0)
-		r = buf_printf(&columns, "'id'");
-	if (r >= 0)
-		r = buf_printf(&names, "j0");
-	for (size_t i = before; i < s->field_count && r >= 0; i++) {
+	buf_printf(tail, "weir_rows('%s', NULL, ['id'", schema_table(s->table)->name);
+	for (size_t i = l->count; i < s->field_count; i++) {
 		_cleanup_buf_ struct buf text = {0};
 
-		r = expr_text(s->fields[i].expr, s->table, &text);
-		if (r >= 0)
-			r = buf_printf(&columns, ", ");
-		if (r >= 0)
-			r = sql_string(buf_str(&text), text.len, &columns);
-		if (r >= 0)
-			r = buf_printf(&names, ", j%zu", i - before + 1);
-		if (r >= 0)
-			r = buf_printf(&head, ", j%zu", i - before + 1);
-		if (r >= 0)
-			r = level_as(&next, i, &head);
+		buf_fail(tail, expr_text(s->fields[i].expr, s->table, &text));
+		buf_printf(tail, ", ");
+		sql_string(buf_str(&text), text.len, tail);
+		buf_printf(&names, ", j%zu", i - l->count + 1);
 	}
-	if (r >= 0)
-		r = buf_printf(&tail,
-			       " AS s LEFT JOIN weir_rows('%s', NULL, [%s]) AS d(%s) ON j0 = s.",
-			       schema_table(s->table)->name, buf_str(&columns), buf_str(&names));
-	if (r >= 0)
-		r = sql_name(l->fields[s->column].name, &tail);
-	if (r >= 0)
-		r = wrap(sql, buf_str(&head), buf_str(&tail));
-	if (r >= 0) {
-		level_take_order(l, &next);
-		level_replace(l, &next);
-	}
-	return r;
+	buf_printf(tail, "]) AS d(j0");
+	buf_add(tail, &names);
+	buf_printf(tail, ") ON j0 = s.");
+	return sql_name(l->fields[s->column].name, tail);
 }
 
-/* The same for a user's table, whose key is a field's value. */
-static int stage_join_user(struct level *l, const struct plan_stage *s, struct buf *sql)
+/* The row of a user's table whose key is a field's value; j0, j1, ... are its columns. */
+static int join_user_rows(struct level *l, const struct plan_stage *s, struct buf *tail)
 {
 	const struct expr field = {
 		.kind = EXPR_FIELD, .type = s->fields[s->column].type, .column = s->column};
-	bool text = s->user->columns[s->key].type.type == QUERY_TEXT;
+
+	source_user(s->user, 'j', tail);
+	buf_printf(tail, " ON j%zu = ", s->key);
+	return s->user->columns[s->key].type.type == QUERY_TEXT
+		       ? sql_expr_text(&field, level_leaf, l, tail)
+		       : sql_expr(&field, level_leaf, l, tail);
+}
+
+/* Adds the columns of a joined table. */
+static int stage_join(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
 	_cleanup_(level_free) struct level next = {0};
-	_cleanup_buf_ struct buf head = {0}, tail = {0}, value = {0};
-	size_t before = l->count;
+	_cleanup_buf_ struct buf head = {0}, tail = {0};
 	int r = level_name_more(&next, l, s->fields, s->field_count);
 
-	if (r >= 0)
-		r = buf_printf(&head, "s.*");
-	for (size_t i = before; i < s->field_count && r >= 0; i++) {
-		buf_printf(&head, ", j%u", s->fields[i].expr->column);
-		r = level_as(&next, i, &head);
+	if (r < 0)
+		return r;
+	buf_printf(&head, "s.*");
+	for (size_t i = l->count; i < s->field_count; i++) {
+		buf_printf(&head, ", j%zu", s->user ? s->fields[i].expr->column : i - l->count + 1);
+		level_as(&next, i, &head);
 	}
-	if (r >= 0)
-		r = text ? sql_expr_text(&field, level_leaf, l, &value)
-			 : sql_expr(&field, level_leaf, l, &value);
-	if (r >= 0)
-		r = buf_printf(&tail, " AS s LEFT JOIN ");
-	if (r >= 0)
-		r = source_user(s->user, 'j', &tail);
-	if (r >= 0)
-		r = buf_printf(&tail, " ON j%zu = %s", s->key, buf_str(&value));
-	if (r >= 0)
-		r = wrap(sql, buf_str(&head), buf_str(&tail));
-	if (r >= 0) {
-		level_take_order(l, &next);
-		level_replace(l, &next);
-	}
+	buf_printf(&tail, " AS s LEFT JOIN ");
+	buf_fail(&tail, s->user ? join_user_rows(l, s, &tail) : join_rows(l, s, &tail));
+	r = wrap(sql, &head, &tail);
+	if (r < 0)
+		return r;
+	level_take_order(l, &next);
+	level_replace(l, &next);
 	return r;
 }
 
@@ -239,7 +214,7 @@ static int translate_stage(struct level *l, const struct plan_stage *s,
 	case STAGE_GROUP:
 		return stage_group(l, s, opt, p, sql);
 	case STAGE_JOIN:
-		return s->user ? stage_join_user(l, s, sql) : stage_join(l, s, sql);
+		return stage_join(l, s, sql);
 	}
 	return -EINVAL;
 }
@@ -264,39 +239,33 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	size_t count, shown = 0, extra = 0;
 	const struct plan_field *fields = plan_output(p, &count);
 	_cleanup_buf_ struct buf head = {0}, estimates = {0}, order = {0};
-	int r = 0;
 
 	t->estimate = calloc(count + 1, sizeof(*t->estimate));
 	t->units = calloc(count + 1, sizeof(*t->units));
 	if (!t->estimate || !t->units)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (fields[i].hidden)
 			continue;
 		buf_printf(&head, "%s", shown ? ", " : "");
-		r = translate_show(l, &fields[i], i, &head);
+		translate_show(l, &fields[i], i, &head);
 		t->estimate[shown] = -1;
 		t->units[shown] = query_kind_unit(fields[i].type);
 		if (l->fields[i].estimate) {
 			t->estimate[shown] = (int)extra++;
-			if (r >= 0)
-				r = buf_printf(&estimates, ", ");
-			if (r >= 0)
-				r = sql_name(l->fields[i].estimate, &estimates);
+			buf_printf(&estimates, ", ");
+			sql_name(l->fields[i].estimate, &estimates);
 		}
 		shown++;
 	}
 	for (size_t i = 0; i < shown; i++)
 		t->estimate[i] += t->estimate[i] < 0 ? 0 : (int)shown;
 	t->shown = shown;
-	if (r >= 0)
-		r = buf_append(&head, buf_str(&estimates), estimates.len);
+	buf_add(&head, &estimates);
 	/* order by the original ids, not by the names that replace them */
-	if (r < 0)
-		return r;
 	buf_printf(&order, " AS s");
-	r = level_order(l, false, "s.", &order);
-	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
+	level_order(l, false, "s.", &order);
+	return wrap(&t->sql, &head, &order);
 }
 
 static int translate_stages(const struct plan *p, const struct translate_options *opt,
@@ -337,12 +306,12 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		buf_printf(&head, "%s", word ? "::VARCHAR" : "");
 		r = level_as(&l, i, &head);
 	}
-	for (size_t i = 0; i < l.order_count && r >= 0; i++)
-		r = buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
-	if (r >= 0)
-		r = wrap(&ret->rows, buf_str(&head), "");
-	if (r >= 0)
-		r = buf_printf(&ret->merge, "SELECT * FROM ");
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < l.order_count; i++)
+		buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
+	buf_printf(&ret->merge, "SELECT * FROM ");
+	r = wrap(&ret->rows, &head, NULL);
 	if (r >= 0 && s < end && s->kind == STAGE_SORT)
 		r = stage_sort(&l, s++);
 	if (r < 0 || s == end || s->kind != STAGE_HEAD)

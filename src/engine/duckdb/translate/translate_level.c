@@ -125,14 +125,22 @@ static int order_insert(struct level *l, size_t at, const char *sql, bool desc)
 	return 0;
 }
 
-int level_order_first(struct level *l, const char *sql, bool desc)
+int level_order_first(struct level *l, struct buf *sql, bool desc)
 {
-	return order_insert(l, 0, sql, desc);
+	return buf_status(sql) < 0 ? buf_status(sql) : order_insert(l, 0, buf_str(sql), desc);
 }
 
 int level_order_last(struct level *l, const char *sql, bool desc)
 {
 	return order_insert(l, l->order_count, sql, desc);
+}
+
+int level_order_field(struct level *l, size_t i)
+{
+	_cleanup_buf_ struct buf name = {0};
+	int r = sql_name(l->fields[i].name, &name);
+
+	return r < 0 ? r : level_order_last(l, buf_str(&name), false);
 }
 
 /* A term that already occurs earlier has no effect. */
@@ -259,17 +267,14 @@ int level_set(const struct plan_field *f, const char *arg, const struct aggregat
 static int write_distinct(struct level *next, const struct plan_field *f, size_t i, const char *arg,
 			  const struct aggregate_place *place, struct buf *out)
 {
-	int r;
+	int r = level_estimate(next, i);
 
+	if (r < 0)
+		return r;
 	buf_printf(out, "distinct_count(");
 	level_set(f, arg, place, out);
 	buf_printf(out, ")");
-	r = level_as(next, i, out);
-	if (r < 0)
-		return r;
-	r = level_estimate(next, i);
-	if (r < 0)
-		return r;
+	level_as(next, i, out);
 	buf_printf(out, ", distinct_estimated(");
 	level_set(f, arg, place, out);
 	buf_printf(out, ") AS ");
@@ -387,24 +392,15 @@ int level_aggregate(const struct plan_field *f, const char *arg,
 int level_grouped(struct level *next, const struct plan_field *f, size_t i, const char *arg,
 		  const struct aggregate_place *place, struct buf *head, struct buf *tail)
 {
-	int r = buf_printf(head, "%s", i ? ", " : "");
-
-	if (r < 0)
-		return r;
+	buf_printf(head, "%s", i ? ", " : "");
 	if (f->kind == FIELD_KEY || f->kind == FIELD_WINDOW || f->kind == FIELD_EXPR) {
-		_cleanup_buf_ struct buf name = {0};
-
-		r = buf_printf(head, "%s", arg);
-		if (r >= 0)
-			r = buf_printf(tail, "%s%zu", tail->len ? ", " : " GROUP BY ", i + 1);
-		if (r >= 0)
-			r = sql_name(next->fields[i].name, &name);
-		if (r >= 0)
-			r = level_order_last(next, buf_str(&name), false);
-		return r < 0 ? r : level_as(next, i, head);
+		buf_printf(head, "%s", arg);
+		buf_printf(tail, "%s%zu", tail->len ? ", " : " GROUP BY ", i + 1);
+		buf_fail(head, level_order_field(next, i));
+		return level_as(next, i, head);
 	}
 	if (f->aggregate == AGGREGATE_DISTINCT)
 		return write_distinct(next, f, i, arg, place, head);
-	r = level_aggregate(f, arg, place, head);
-	return r < 0 ? r : level_as(next, i, head);
+	buf_fail(head, level_aggregate(f, arg, place, head));
+	return level_as(next, i, head);
 }

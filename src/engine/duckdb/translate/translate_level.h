@@ -37,8 +37,10 @@ int level_as(const struct level *l, size_t i, struct buf *out);
 int level_leaf(void *level, const struct expr *e, struct buf *out);
 
 /* Adds a term before or after the others. */
-int level_order_first(struct level *l, const char *sql, bool desc);
+int level_order_first(struct level *l, struct buf *sql, bool desc);
 int level_order_last(struct level *l, const char *sql, bool desc);
+/* Adds field i after the others. */
+int level_order_field(struct level *l, size_t i);
 /*
  * " ORDER BY ...", empty if there is no order. `of` is a prefix of names: "s." if the same name is also given to
  * something else.

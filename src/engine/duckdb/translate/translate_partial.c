@@ -134,20 +134,18 @@ static int make_field(const struct plan_field *f, size_t i, const char *arg, str
 {
 	struct part parts[PARTS_MAX];
 	size_t count;
-	int r = 0;
 
 	if (translate_partial_is_key(f)) {
-		r = buf_printf(head, "%s%s AS p%zu", head->len ? ", " : "", arg, i);
-		return r < 0 ? r : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
+		buf_printf(head, "%s%s AS p%zu", head->len ? ", " : "", arg, i);
+		return buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
 	}
 	count = translate_partial_parts_of(f, parts);
-	for (size_t k = 0; k < count && r >= 0; k++) {
+	for (size_t k = 0; k < count; k++) {
 		buf_printf(head, "%s", head->len ? ", " : "");
-		r = translate_partial_make_part(f, &parts[k], k, arg, head);
-		if (r >= 0)
-			r = buf_printf(head, " AS %c%zu", letter_of(k), i);
+		buf_fail(head, translate_partial_make_part(f, &parts[k], k, arg, head));
+		buf_printf(head, " AS %c%zu", letter_of(k), i);
 	}
-	return r;
+	return buf_status(head);
 }
 
 /* Selects a key, with texts as text. */
@@ -183,35 +181,33 @@ static int merge_field(const struct plan_field *f, size_t i, struct buf *head, s
 {
 	struct part parts[PARTS_MAX];
 	size_t count;
-	int r = buf_printf(head, "%s", head->len ? ", " : "");
 
-	if (r >= 0 && translate_partial_is_key(f)) {
-		r = buf_printf(head, "p%zu", i);
-		return r < 0 ? r : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
+	buf_printf(head, "%s", head->len ? ", " : "");
+	if (translate_partial_is_key(f)) {
+		buf_printf(head, "p%zu", i);
+		return buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
 	}
-	if (r >= 0 && is_end(f)) {
+	if (is_end(f)) {
 		bool first = f->aggregate == AGGREGATE_FIRST;
 
 		return buf_printf(head, "arg_%s_null(p%zu, q%zu) AS p%zu, %s(q%zu) AS q%zu",
 				  first ? "min" : "max", i, i, i, first ? "min" : "max", i, i);
 	}
-	if (r >= 0 && f->aggregate == AGGREGATE_STDDEV)
+	if (f->aggregate == AGGREGATE_STDDEV)
 		return merge_squares(i, head);
 	count = translate_partial_parts_of(f, parts);
-	for (size_t k = 0; k < count && r >= 0; k++) {
+	for (size_t k = 0; k < count; k++) {
 		char column[32];
 
 		snprintf(column, sizeof(column), "%c%zu", letter_of(k), i);
-		r = buf_printf(head, "%s", k ? ", " : "");
+		buf_printf(head, "%s", k ? ", " : "");
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		if (r >= 0)
-			r = buf_printf(head, parts[k].merge, column);
+		buf_printf(head, parts[k].merge, column);
 #pragma GCC diagnostic pop
-		if (r >= 0)
-			r = buf_printf(head, " AS %s", column);
+		buf_printf(head, " AS %s", column);
 	}
-	return r;
+	return buf_status(head);
 }
 
 void partial_free(struct partial *p)
@@ -226,30 +222,30 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 {
 	_cleanup_(asked_free) struct asked a = {.table = p->table};
 	_cleanup_buf_ struct buf head = {0}, tail = {0}, plain = {0}, merge = {0};
-	int r = 0;
 
-	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+	for (size_t i = 0; i < p->field_count; i++) {
 		const struct plan_field *f = &p->fields[i];
 		_cleanup_buf_ struct buf arg = {0};
 
-		r = source_argument(&a, p, f, &arg);
-		if (r >= 0 && f->kind == FIELD_AGGREGATE && !f->expr)
-			r = buf_printf(&arg, "%s", busy_counted(p));
-		if (r >= 0)
-			r = make_field(f, i, buf_str(&arg), &head, &tail);
-		if (r >= 0)
-			r = plain_field(f, i, &plain);
-		if (r >= 0)
-			r = merge_field(f, i, &merge, &ret->merge_tail);
+		buf_fail(&head, source_argument(&a, p, f, &arg));
+		if (f->kind == FIELD_AGGREGATE && !f->expr)
+			buf_fail(&head, buf_printf(&arg, "%s", busy_counted(p)));
+		make_field(f, i, buf_str(&arg), &head, &tail);
+		plain_field(f, i, &plain);
+		merge_field(f, i, &merge, &ret->merge_tail);
 	}
-	if (r < 0)
-		return r;
-	buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
-	r = source_from(p, opt, &a, NULL, &ret->rows);
-	if (r < 0)
-		return r;
-	r = buf_printf(&ret->rows, "%s)", buf_str(&tail));
-	return r < 0 ? r : buf_printf(&ret->merge, "SELECT %s FROM ", buf_str(&merge));
+	buf_printf(&ret->rows, "SELECT ");
+	buf_add(&ret->rows, &plain);
+	buf_printf(&ret->rows, " FROM (SELECT ");
+	buf_add(&ret->rows, &head);
+	buf_fail(&ret->rows, source_from(p, opt, &a, NULL, &ret->rows));
+	buf_add(&ret->rows, &tail);
+	buf_printf(&ret->merge, "SELECT ");
+	buf_add(&ret->merge, &merge);
+	buf_printf(&ret->merge, " FROM ");
+	buf_fail(&ret->rows, buf_status(&ret->merge));
+	buf_fail(&ret->rows, buf_status(&ret->merge_tail));
+	return buf_printf(&ret->rows, ")");
 }
 
 /* ---- fields from merged results ---- */
@@ -316,23 +312,23 @@ int partial_finish(const struct plan *p, const struct translate_options *opt, co
 
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
 		const struct plan_field *f = &p->fields[i];
-		_cleanup_buf_ struct buf name = {0};
 
 		buf_printf(&head, "%s", i ? ", " : "");
 		finish_field(l, f, i, seconds, &head);
-		r = level_as(l, i, &head);
-		if (r >= 0 && !translate_partial_is_key(f) && f->aggregate == AGGREGATE_DISTINCT) {
+		level_as(l, i, &head);
+		if (translate_partial_is_key(f)) {
+			r = level_order_field(l, i);
+		} else if (f->aggregate == AGGREGATE_DISTINCT) {
 			r = level_estimate(l, i);
-			if (r >= 0)
-				r = buf_printf(&head, ", distinct_estimated(p%zu) AS ", i);
-			if (r >= 0)
-				r = sql_name(l->fields[i].estimate, &head);
-		}
-		if (r >= 0 && translate_partial_is_key(f)) {
-			r = sql_name(l->fields[i].name, &name);
-			if (r >= 0)
-				r = level_order_last(l, buf_str(&name), false);
+			if (r < 0)
+				return r;
+			buf_printf(&head, ", distinct_estimated(p%zu) AS ", i);
+			sql_name(l->fields[i].estimate, &head);
 		}
 	}
-	return r < 0 ? r : buf_printf(sql, "SELECT %s FROM %s", buf_str(&head), table);
+	if (r < 0)
+		return r;
+	buf_printf(sql, "SELECT ");
+	buf_add(sql, &head);
+	return buf_printf(sql, " FROM %s", table);
 }

@@ -169,25 +169,19 @@ static int translate_source_write_rows(const struct plan *p, struct asked *a, st
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
-		r = buf_printf(head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = ask_expr(a, p->fields[i].expr, head);
-		if (r >= 0)
-			r = level_as(l, i, head);
+	for (size_t i = 0; i < p->field_count; i++) {
+		buf_printf(head, "%s", i ? ", " : "");
+		buf_fail(head, ask_expr(a, p->fields[i].expr, head));
+		level_as(l, i, head);
 	}
-	if (r >= 0 && p->table == TABLE_OP) {
-		r = asked_text(a, "row_end", NULL);
-		if (r >= 0)
-			r = buf_printf(head, "%srow_end AS \"#end\"", head->len ? ", " : "");
-		if (r >= 0)
-			r = level_order_last(l, "\"#end\"", false);
+	if (p->table == TABLE_OP) {
+		buf_fail(head, asked_text(a, "row_end", NULL));
+		buf_printf(head, "%srow_end AS \"#end\"", head->len ? ", " : "");
+		r = level_order_last(l, "\"#end\"", false);
 	}
 	if (r < 0)
 		return r;
-	r = asked_text(a, "row_number", NULL);
-	if (r < 0)
-		return r;
+	buf_fail(head, asked_text(a, "row_number", NULL));
 	r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
@@ -291,7 +285,8 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 	}
 	if (r < 0)
 		return r;
-	buf_printf(sql, "SELECT %s", buf_str(&head));
-	r = source_from(p, opt, &a, buf_str(&where), sql);
-	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
+	buf_printf(sql, "SELECT ");
+	buf_add(sql, &head);
+	buf_fail(sql, source_from(p, opt, &a, buf_str(&where), sql));
+	return buf_add(sql, &tail);
 }

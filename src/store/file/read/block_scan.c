@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "store/file/read/recordings.h"
 #include "store/file/read/block_scan.h"
 #include "store/made/clocks.h"
@@ -18,28 +19,10 @@
 
 #define PAIR_BLOCKS_MAX 16u /* a summary is searched for among this many blocks after its own */
 
-ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pread(fd, (uint8_t *)to + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret)
 {
 	struct block_header h;
-	ssize_t n = scan_read(t->fd, &h, sizeof(h), offset);
+	ssize_t n = fd_read_at(t->fd, &h, sizeof(h), offset);
 	int r;
 
 	ret->header = NULL;
@@ -57,7 +40,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	ret->header = malloc(h.header_len);
 	if (!ret->header)
 		return -ENOMEM;
-	n = scan_read(t->fd, ret->header, h.header_len, offset);
+	n = fd_read_at(t->fd, ret->header, h.header_len, offset);
 	ret->checked = h.header_len;
 	if (n < 0)
 		return (int)n;
@@ -104,7 +87,7 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 		/* A mark may straddle the end of the buffer. */
 		if (at >= s->from && s->len >= STORE_MARK_LEN)
 			at = MAX(at, s->from + s->len - STORE_MARK_LEN + 1);
-		n = scan_read(t->fd, s->buf, SEARCH_BYTES, at);
+		n = fd_read_at(t->fd, s->buf, SEARCH_BYTES, at);
 		if (n < 0)
 			return n;
 		s->from = at;

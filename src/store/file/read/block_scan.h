@@ -23,8 +23,6 @@ static inline void found_block_free(struct found_block *c)
 }
 #define _cleanup_found_ _cleanup_(found_block_free)
 
-/* Reads up to `len` bytes. Returns the number read, fewer at the file's end, or a negative errno. */
-ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset);
 /*
  * Reads and checks the header at an offset; a block must lie wholly within the file. Returns an enum found, or
  * negative.

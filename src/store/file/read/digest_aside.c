@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/fd.h"
 #include "store/file/read/block_scan.h"
 #include "store/file/write/file.h"
 #include "store/summary/digest.h"
@@ -87,7 +88,7 @@ static int aside_put(struct digest_maker *m, struct trace *t, struct batch *rows
 	if (r < 0)
 		return r;
 	block_seal(block, t->mark, t->aside.seq, 0);
-	r = file_write(t->aside.fd, block->data, block->len, t->aside.len);
+	r = fd_write_at(t->aside.fd, block->data, block->len, t->aside.len);
 	if (r < 0)
 		return r;
 	len = ((const struct block_header *)block->data)->header_len;

@@ -15,27 +15,6 @@
 
 #define SYNCER_STACK (64u << 10) /* enough: it only calls fdatasync() */
 
-int file_write(int fd, const void *data, size_t len, uint64_t offset)
-{
-	const uint8_t *p = data;
-
-	assert(fd >= 0 && (data || !len));
-	while (len) {
-		ssize_t n = pwrite(fd, p, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EIO;
-		p += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 bool file_beyond_limit(uint64_t size)
 {
 	struct rlimit limit;

@@ -6,8 +6,6 @@
 
 #include "store/store.h"
 
-/* Writes all of the data at an offset. 0 or a negative errno. */
-int file_write(int fd, const void *data, size_t len, uint64_t offset);
 /* True if a file of that size exceeds the process's own limit: a write would raise a signal instead of failing. */
 bool file_beyond_limit(uint64_t size);
 

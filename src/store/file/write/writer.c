@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "schema/vocab.h"
 #include "store/file/write/fit.h"
 #include "store/file/write/writer.h"
@@ -57,7 +58,7 @@ static void watch_file(struct store_writer *w)
 						 : (uint64_t)st.st_size;
 	w->stats.changed = true;
 	if ((size_t)st.st_size < sizeof(w->head))
-		(void)!file_write(w->fd, &w->head, sizeof(w->head), 0);
+		(void)!fd_write_at(w->fd, &w->head, sizeof(w->head), 0);
 }
 
 int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
@@ -101,7 +102,7 @@ static int write_staged(struct store_writer *w, bool last_resort)
 		return r;
 	if (file_beyond_limit(w->offset + w->out.len))
 		return -EFBIG;
-	r = file_write(w->fd, w->out.data, w->out.len, w->offset);
+	r = fd_write_at(w->fd, w->out.data, w->out.len, w->offset);
 	if (r < 0)
 		cut_torn(w);
 	return r;

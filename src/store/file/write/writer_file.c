@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "store/file/write/writer.h"
 
 int store_writer_fd(const struct store_writer *w)
@@ -138,7 +139,7 @@ static int writer_write_head(const struct store_writer *w, int fd, struct file_h
 	}
 	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
 	h->checksum = XXH3_64bits(h, offsetof(struct file_header, checksum));
-	return file_write(fd, h, sizeof(*h), 0);
+	return fd_write_at(fd, h, sizeof(*h), 0);
 }
 
 static int write_meta(struct store_writer *w)
