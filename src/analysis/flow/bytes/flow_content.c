@@ -59,6 +59,7 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 		.pos = batch_get(b, CHUNK_POS, row, -1),
 		.call_pos = batch_get(b, CHUNK_CALL_POS, row, -1),
 		.size = batch_get(b, CHUNK_SIZE, row, 0),
+		.peer_id = batch_get(b, CHUNK_PEER_ID, row, -1),
 		.form = (uint8_t)batch_get(b, CHUNK_FORM, row, FORM_COUNT),
 		.way = (uint8_t)batch_get(b, CHUNK_WAY, row, WAY_COUNT),
 		.outcome = (int8_t)outcome,

@@ -20,6 +20,7 @@
 /* A row of chunk. */
 struct flow_chunk {
 	int64_t file_id, pos, call_pos, size;
+	int64_t peer_id; /* of a message of several: its address; -1: unknown */
 	uint64_t hash;
 	uint8_t form, way;
 	int8_t outcome; /* -1: given by another row */

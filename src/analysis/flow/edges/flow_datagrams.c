@@ -243,28 +243,58 @@ static bool datagrams_known(struct flow_state *s, const struct flow_call *c, enu
 	return !count && bytes == c->bytes;
 }
 
-/* sendmmsg, recvmmsg. Only the first one's address is recorded, as that of the call. */
-static int datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			     enum flow_side side, uint64_t port, struct flow_datagram *d)
+/* Sets the addresses of a datagram. The port that it is sent to; 0: unknown. */
+static uint64_t datagram_address(const struct flow_state *s, const struct dims_file *socket,
+				 enum flow_side side, int64_t peer_id, struct flow_datagram *d)
 {
-	struct bytes room = {0}, *address = c->peer_id < 0	? &room
-					    : side == FLOW_SEND ? &d->to
-								: &d->from;
+	struct dims_file room;
+	const struct dims_file *peer = peer_id < 0 ? NULL : dims_file(s->dims, peer_id, &room);
+	struct bytes other = peer ? peer->peer : socket->peer;
+	uint64_t port;
+
+	d->from = side == FLOW_SEND ? socket->local : other;
+	d->to = side == FLOW_RECEIVE ? socket->local : other;
+	d->apart = (d->to.len > 4 && !memcmp(d->to.data, "127.", 4)) ||
+		   (d->to.len > 5 && !memcmp(d->to.data, "[::1]", 5));
+	datagram_host(d->to, &port);
+	return port;
+}
+
+/*
+ * sendmmsg, recvmmsg. The call's address is that of the first datagram; the others have their own. If only some have, those
+ * of the rest are unknown.
+ */
+static int datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			     enum flow_side side, const struct dims_file *socket,
+			     struct flow_datagram *d)
+{
+	struct bytes *address = side == FLOW_SEND ? &d->to : &d->from;
+	bool named = c->peer_id >= 0;
 	const struct flow_chunk *k;
 	size_t i = 0;
 	int r = 0;
 
+	for (size_t n = 0; (k = flow_content_message(s, c, side, &n));)
+		named |= k->peer_id >= 0;
 	d->hashed = datagrams_known(s, c, side, flow_call_messages(c));
 	if (!d->hashed) {
 		s->unfollowed += (uint64_t)flow_call_messages(c);
-		*address = (struct bytes){0};
+		*address = named ? (struct bytes){0} : *address;
 		return datagram_message(s, c, object, side, 0, d);
 	}
 	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+		int64_t peer_id = k->peer_id < 0 && !k->call_pos ? c->peer_id : k->peer_id;
+		uint64_t port =
+			datagram_address(s, socket, side, peer_id < 0 ? c->peer_id : peer_id, d);
+
 		d->bytes = k->size;
 		d->hash = k->hash;
-		r = datagram_take(s, c, object, side, port, (size_t)k->call_pos, d);
-		*address = (struct bytes){0};
+		if (named && peer_id < 0)
+			*address = (struct bytes){0};
+		if (port)
+			r = datagram_take(s, c, object, side, port, (size_t)k->call_pos, d);
+		else
+			s->unfollowed++;
 	}
 	return r;
 }
@@ -272,12 +302,10 @@ static int datagrams_several(struct flow_state *s, const struct flow_call *c, ui
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side)
 {
-	struct dims_file room, peer_room;
+	struct dims_file room;
 	int64_t generation, n = flow_call_node(s, c);
-	const struct dims_file *f = dims_newest_file(s->dims, s->objects[object].file_id,
-						     &generation, &room),
-			       *peer = c->peer_id < 0 ? NULL
-						      : dims_file(s->dims, c->peer_id, &peer_room);
+	const struct dims_file *f =
+		dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
 	struct flow_datagram d = {.task = c->task,
 				  .bytes = c->bytes,
 				  .start = c->start,
@@ -288,17 +316,13 @@ int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t obje
 	if (n < 0 || n == FLOW_NONE || !f)
 		return n < 0 ? (int)n : 0;
 	d.node = (uint32_t)n;
-	d.from = side == FLOW_SEND ? f->local : peer ? peer->peer : f->peer;
-	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
-	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
-		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
-	datagram_host(d.to, &port);
+	port = datagram_address(s, f, side, c->peer_id, &d);
+	if (flow_call_messages(c) != 1)
+		return datagrams_several(s, c, object, side, f, &d);
 	if (!port) {
-		s->unfollowed += (uint64_t)flow_call_messages(c);
+		s->unfollowed++;
 		return 0;
 	}
-	if (flow_call_messages(c) != 1)
-		return datagrams_several(s, c, object, side, port, &d);
 	d.hashed = flow_content_hash(s, c, side, &d.hash);
 	return datagram_take(s, c, object, side, port, 0, &d);
 }
