@@ -200,6 +200,19 @@ const struct flow_chunk *flow_content_message(struct flow_state *s, const struct
 	return NULL;
 }
 
+bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum flow_side side)
+{
+	int64_t count = flow_call_messages(c), bytes = 0;
+	const struct flow_chunk *k;
+	size_t i = 0;
+
+	while ((k = flow_content_message(s, c, side, &i))) {
+		bytes += k->size;
+		count -= k->has_hash && k->call_pos + k->size == bytes;
+	}
+	return !count && bytes == c->bytes;
+}
+
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size)
 {

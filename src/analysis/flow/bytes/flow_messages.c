@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_messages.c: datagrams over IP that were dropped, delivered twice, altered or re-ordered between two sockets.
+ * flow_messages.c: datagrams that were dropped, delivered twice, altered or re-ordered between two sockets.
  *
  * Datagrams have no numbers. Those that one socket sent to one address and those that one socket received from there are two
  * sequences, matched by content. What is between two matched datagrams is known to have arrived or not: a socket returns
@@ -10,31 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/flow/flow_pass.h"
+#include "analysis/flow/bytes/flow_messages.h"
 #include "base/array.h"
-
-/* One direction of one socket, to or from one address. */
-struct flow_sequence {
-	struct flow_message *all;
-	size_t count, cap;
-	uint32_t object, partner; /* partner: the other sequence; FLOW_NONE: none yet */
-	uint32_t channel;	  /* of the pair */
-	enum flow_side side;
-	/* unknown: has datagrams without content, or matches with several sequences; anyone: the other address is not known */
-	bool unknown, anyone;
-};
 
 #define MESSAGE_NAMED  1
 #define MESSAGE_ANYONE 2
-
-struct flow_messages {
-	struct flow_sequence *all;
-	size_t count, cap;
-	struct map of;	  /* socket, side and address -> sequence */
-	struct map kinds; /* socket and side -> which sequences it has, at the end */
-	size_t messages;
-	uint64_t payload;
-};
 
 void flow_messages_free(struct flow_state *s)
 {
@@ -59,48 +39,94 @@ static int64_t message_pos(const struct flow_sequence *q)
 	return q->count ? q->all[q->count - 1].pos + q->all[q->count - 1].size : 0;
 }
 
-int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
-		     struct bytes address, const struct flow_message *x, bool hashed,
-		     const uint8_t *payload, struct flow_message_at *ret)
+/* `joins`: its other end is searched for by content, for which its payload is kept. */
+static int message_add(struct flow_state *s, const struct flow_moved *at, int64_t process,
+		       const struct flow_message *x, const uint8_t *payload, bool joins,
+		       struct flow_message_at *ret)
 {
 	struct flow_messages *m = s->messages ? s->messages : calloc(1, sizeof(*m));
-	uint64_t key =
-		hash_bytes(address.data, address.len) ^ hash_u64((uint64_t)object << 1 | side);
+	uint64_t address = at->address.len ? hash_bytes(at->address.data, at->address.len) : 0;
 	struct flow_sequence *q;
 	struct flow_message y = *x;
 	bool is_new;
 
-	*ret = (struct flow_message_at){FLOW_NONE, 0};
 	s->messages = m;
-	q = m ? array_of_key(m->all, m->count, m->cap, &m->of, key, &is_new) : NULL;
+	q = m ? array_of_key(m->all, m->count, m->cap, &m->of,
+			     flow_sequence_key(at->object, at->side, address), &is_new)
+	      : NULL;
 	if (!q)
 		return -ENOMEM;
 	if (is_new)
-		*q = (struct flow_sequence){.object = object,
-					    .side = side,
+		*q = (struct flow_sequence){.object = at->object,
+					    .side = at->side,
+					    .address = address,
+					    .process = process,
 					    .partner = FLOW_NONE,
 					    .channel = FLOW_NONE,
-					    .anyone = !address.len};
-	if (!hashed || m->messages == FLOW_MESSAGES_MAX) {
-		q->unknown = true;
+					    .anyone = !address};
+	if (q->process != process)
+		q->process = -1;
+	if (!at->hashed || m->messages == FLOW_MESSAGES_MAX) {
+		q->unknown = q->unhashed = true;
 		return 0;
 	}
 	y.pos = message_pos(q);
 	y.other = FLOW_NONE;
 	y.payload = NULL;
-	if (payload && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
+	if (payload && joins && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
 		y.payload = malloc((size_t)y.size + 1);
 		if (!y.payload)
 			return -ENOMEM;
 		memcpy(y.payload, payload, (size_t)y.size);
 		m->payload += (uint64_t)y.size;
 	}
-	*ret = (struct flow_message_at){(uint32_t)(q - m->all), (uint32_t)q->count};
+	ret->sequence = (uint32_t)(q - m->all);
+	ret->at = (uint32_t)q->count;
 	m->messages++;
 	if (array_add(q->all, q->count, q->cap, y) >= 0)
 		return 0;
 	free(y.payload);
 	return -ENOMEM;
+}
+
+/* Adds its bytes to what entered or left the process. */
+static int message_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			const struct flow_moved *at, const struct flow_message *x,
+			const uint8_t *payload)
+{
+	int64_t process = s->tasks[c->task].process_id;
+
+	return at->side == FLOW_SEND ? flow_links_out(&s->links, process, spot, x->place, x->node,
+						      payload, x->size, &at->hash)
+				     : flow_links_in(&s->links, process, spot, x->place, x->node,
+						     payload, x->size, &at->hash);
+}
+
+int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t spot, bool joins,
+		       const struct flow_moved *at, struct flow_message_at *ret)
+{
+	struct flow_end *end = &s->channels[spot].ends[at->side];
+	size_t size;
+	const uint8_t *payload = flow_content_payload(s, c, at->side, &size);
+	struct flow_message x = {.hash = at->hash,
+				 .node = at->node,
+				 .size = (uint32_t)MIN(at->bytes, (int64_t)UINT32_MAX),
+				 .place = end->next,
+				 .cut = at->side == FLOW_RECEIVE &&
+					(c->bytes == c->size || at->bytes < c->bytes)};
+	int r = 0;
+
+	*ret = (struct flow_message_at){FLOW_NONE, 0, end->next};
+	/* one byte apart, so that bytes of two messages are not taken for one piece of data */
+	end->next += x.size + 1;
+	if (!payload || at->at + x.size > size)
+		payload = NULL;
+	else
+		payload += at->at;
+	if (at->hashed)
+		r = message_link(s, c, spot, at, &x, payload);
+	return r < 0 ? r
+		     : message_add(s, at, s->tasks[c->task].process_id, &x, payload, joins, ret);
 }
 
 /* Forgets the payload of a datagram that arrived as it was sent. */
@@ -389,6 +415,8 @@ int flow_messages_end(struct flow_state *s)
 		else
 			r = messages_judge(&p);
 	}
+	if (m && r >= 0)
+		r = flow_relays_judge(s);
 	flow_messages_free(s);
 	return r;
 }
