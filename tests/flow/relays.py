@@ -34,7 +34,6 @@ class Way:
         self.into.bind(('127.0.0.1', 0) if family == socket.AF_INET else name)
         self.to = self.into.getsockname()
         if family == socket.AF_INET:
-            self.out.bind(('127.0.0.1', 0))
             self.into.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         if kind in ('connected', 'named'):
             self.out.connect(self.to)
@@ -224,6 +223,8 @@ def check_right(tap, kind, mode, content):
         record(folder, kind, mode, content)
         document = flow(folder)
     tap.check(f'{kind}, {content}: {mode}: nothing is wrong', not document['rows'], *document['rows'])
+    if mode == 'proxy':  # whose clients have no address before they send
+        tap.check(f'{kind}, {content}: {mode}: answers are followed as well', document['unfollowed'] == 0, document['unfollowed'])
 
 
 if len(sys.argv) == 3:

@@ -4,7 +4,7 @@
  * of its own, which receives the relevant calls ordered by their ends:
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
- *   flow_datagrams.c  datagrams over IP
+ *   flow_datagrams.c  datagrams over IP, and of unix sockets with a name
  *   flow_files.c      storage, publication, sync
  *   flow_locks.c      file locks: flock, fcntl
  *   flow_opened.c     descriptors that share an open file description
@@ -141,6 +141,8 @@ struct flow_object {
 	uint32_t waiting;     /* the next object with the same addresses that waits for its peer */
 	uint32_t origin;      /* node of the connect or accept */
 	uint32_t file;	      /* FLOW_IS_FILE: index in flow_state.files */
+	/* of a socket that was never bound: the address from which its datagrams were received; empty: unknown */
+	struct bytes local;
 };
 
 struct flow_reader {
@@ -319,8 +321,8 @@ struct flow_state {
 	size_t taking_count, taking_cap;
 	struct map sent_places; /* edge of one of several messages of a call -> its place */
 	uint64_t from_left_out;
-	uint64_t unfollowed; /* calls that moved datagrams over IP whose other end was not found */
-	/* datagrams that were altered or dropped, where content does not show which */
+	uint64_t unfollowed; /* calls that moved datagrams whose other end was not found */
+	/* messages that were altered or dropped, or not sent on, where content does not show which */
 	uint64_t unfollowed_messages;
 	uint64_t unplaced;  /* calls on streams that began before recording */
 	uint64_t alone;	    /* calls on streams whose other end was not recorded */

@@ -18,7 +18,7 @@
 
 /* A datagram moved by one call. */
 struct flow_datagram {
-	uint32_t node, task, spot; /* spot: its end of the socket */
+	uint32_t node, task, object, spot; /* spot: its end of the socket */
 	/*
 	 * hashed: its content is known; apart: sent to an address of the loopback device; several: its call moved more
 	 */
@@ -149,6 +149,8 @@ static int datagram_joined(struct flow_state *s, const struct flow_datagram *sen
 {
 	int r = datagram_edge(s, send, receive, certain);
 
+	if (certain && !send->from.len)
+		s->objects[send->object].local = receive->from;
 	datagram_other(s, send, FLOW_SEND, receive);
 	datagram_other(s, receive, FLOW_RECEIVE, send);
 	if (r < 0 || !send->hashed || !receive->hashed)
@@ -262,10 +264,11 @@ static void datagram_address(const struct flow_state *s, const struct dims_file 
 {
 	struct dims_file room;
 	const struct dims_file *peer = peer_id < 0 ? NULL : dims_file(s->dims, peer_id, &room);
-	struct bytes other = peer ? peer->peer : socket->peer;
+	struct bytes other = peer ? peer->peer : socket->peer,
+		     own = socket->local.len ? socket->local : s->objects[d->object].local;
 
-	d->from = side == FLOW_SEND ? socket->local : other;
-	d->to = side == FLOW_RECEIVE ? socket->local : other;
+	d->from = side == FLOW_SEND ? own : other;
+	d->to = side == FLOW_RECEIVE ? own : other;
 	d->apart = (d->to.len > 4 && !memcmp(d->to.data, "127.", 4)) ||
 		   (d->to.len > 5 && !memcmp(d->to.data, "[::1]", 5));
 	if (socket->family == AF_UNIX)
@@ -366,6 +369,7 @@ int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t obje
 	if (spot < 0)
 		return (int)spot;
 	d.node = (uint32_t)n;
+	d.object = object;
 	d.spot = (uint32_t)spot;
 	datagram_address(s, f, side, c->peer_id, &d);
 	d.several = flow_call_messages(c) != 1;
