@@ -18,7 +18,7 @@ from tap import Tap  # noqa: E402
 
 COUNT, FIRST = 60, 200
 ALTERED, DROPPED, TWICE, LATE, BEHIND = 10, (20, 21), 30, 40, 43
-ROOM = 4000
+CUT, SHORT, ROOM = (20, 30), 100, 4000
 
 
 class Way:
@@ -141,6 +141,19 @@ def relay_proxy(way, on):
         way.into.sendto(on.out.recv(ROOM), client)
 
 
+def relay_short(way, on):
+    """Takes two of them into buffers that are too small."""
+    for i in range(COUNT):
+        data = way.into.recvfrom(SHORT if i in CUT else ROOM)[0]
+        on.send(data)
+
+
+def relay_heads(way, on):
+    """Only wants their beginnings."""
+    for i in range(COUNT):
+        on.send(way.into.recvfrom(SHORT)[0])
+
+
 def source(way):
     for i in range(COUNT):
         way.send(os.urandom(FIRST + i))
@@ -218,6 +231,15 @@ def check_wrong(tap, kind, content):
             tap.check(f'{kind}, {content}: {name} is followed through the relay', path[:4] == want, path)
 
 
+def check_short(tap, kind, content):
+    with tempfile.TemporaryDirectory() as folder:
+        pids = record(folder, kind, 'short', content)
+        document = flow(folder)
+    got = sorted((v['verdict'], v['from'], v['to'], v['first_call'], v['second_call'], v['process']) for v in document['rows'])
+    want = [('never-received', pos(i) + SHORT, pos(i + 1), f'sendto(python3 {pids[1]})', f'recvfrom(python3 {pids[0]})', None) for i in CUT]
+    tap.check(f'{kind}, {content}: what did not fit into a buffer', got == want and document['unjudged'] == 0, want, got, document['unjudged'])
+
+
 def check_right(tap, kind, mode, content):
     with tempfile.TemporaryDirectory() as folder:
         record(folder, kind, mode, content)
@@ -236,6 +258,9 @@ else:
         check_wrong(result, kind, 'bytes')
     for kind in ('udp', 'to-name', 'packets'):
         check_wrong(result, kind, 'hash')
+    for kind, content in itertools.product(('udp', 'packets'), ('bytes', 'hash')):
+        check_short(result, kind, content)
+        check_right(result, kind, 'heads', content)
     for kind, mode in itertools.product(('udp', 'packets'), ('header', 'some', 'wrap', 'filter', 'reports', 'threads')):
         check_right(result, kind, mode, 'bytes' if kind == 'udp' else 'hash')
     check_right(result, 'udp', 'spread', 'bytes')

@@ -199,6 +199,7 @@ enum flow_suspicion {
 	FLOW_NEVER_RECEIVED,
 	FLOW_RECEIVED_TWICE,
 	FLOW_RECEIVED_LATE, /* after one that was sent later */
+	FLOW_RECEIVED_CUT,  /* the buffer was too small for all of it */
 	/* messages that a process sends on (flow_relays.c) */
 	FLOW_FORWARDED_OTHER,
 	FLOW_FORWARDED_NEVER,

@@ -13,6 +13,7 @@
 #include "analysis/flow/bytes/flow_messages.h"
 #include "base/array.h"
 
+#define CUT_TIMES      4 /* whole messages, per message for which a buffer was too small */
 #define MESSAGE_NAMED  1
 #define MESSAGE_ANYONE 2
 
@@ -175,6 +176,8 @@ int flow_messages_match(struct flow_state *s, struct flow_message_at send,
 struct messages_pair {
 	struct flow_state *s;
 	struct flow_sequence *sent, *got;
+	size_t cut; /* messages for which a buffer was too small */
+	bool report;
 };
 
 static int messages_suspect(struct messages_pair *p, enum flow_suspicion what, uint32_t first,
@@ -272,16 +275,55 @@ static bool messages_alike(const struct flow_message *a, const struct flow_messa
 	return equal >= FLOW_LINK_LEAST && equal > a->size / 2;
 }
 
+/* The only datagram that was received between two others, as was the only one of [from, to) sent. SIZE_MAX: none, or several. */
+static size_t messages_alone(const struct messages_pair *p, size_t from, size_t to)
+{
+	size_t i = p->sent->all[from - 1].other + 1u, behind = p->sent->all[to].other;
+
+	if (behind < i || to - from != 1 || messages_unmatched(p->got, i, behind) != 1)
+		return SIZE_MAX;
+	while (p->got->all[i].other != FLOW_NONE)
+		i++;
+	return i;
+}
+
+static bool message_is_cut(const struct flow_message *sent, const struct flow_message *got)
+{
+	return got->cut && got->size < sent->size &&
+	       (!sent->payload || !got->payload || !memcmp(sent->payload, got->payload, got->size));
+}
+
+/* The rest of a message was discarded. The two then match. */
+static int messages_cut(struct messages_pair *p, size_t sent_at, size_t got_at)
+{
+	struct flow_message *sent = &p->sent->all[sent_at], *got = &p->got->all[got_at];
+
+	if (!message_is_cut(sent, got))
+		return 0;
+	p->cut++;
+	if (!p->report)
+		return 0;
+	sent->other = (uint32_t)got_at;
+	got->other = (uint32_t)sent_at;
+	return messages_suspect(p, FLOW_RECEIVED_CUT, sent->node, got->node, FLOW_NONE,
+				sent->pos + got->size, sent->pos + sent->size);
+}
+
+static int messages_gap_cut(struct messages_pair *p, size_t from, size_t to)
+{
+	size_t i = messages_alone(p, from, to);
+
+	return i == SIZE_MAX || p->got->anyone ? 0 : messages_cut(p, from, i);
+}
+
 /* What was sent between two matched datagrams, [from, to). One was altered if it is alone on both sides. */
 static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 {
 	const struct flow_message *got = p->got->all;
-	size_t i = p->sent->all[from - 1].other + 1u, behind = p->sent->all[to].other;
+	size_t i = messages_alone(p, from, to);
 
-	if (behind < i || to - from != 1 || messages_unmatched(p->got, i, behind) != 1)
+	if (i == SIZE_MAX)
 		return 0;
-	while (got[i].other != FLOW_NONE)
-		i++;
 	if (got[i].cut && got[i].size != p->sent->all[from].size)
 		return 0;
 	if (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
@@ -354,6 +396,46 @@ static int messages_order(struct messages_pair *p)
 	return r;
 }
 
+/* Who reads less than most messages have wants only their beginnings. */
+static bool messages_cut_seldom(const struct messages_pair *p, size_t whole)
+{
+	return p->cut && p->cut * CUT_TIMES <= whole;
+}
+
+/*
+ * A pair of unix sockets loses nothing and keeps the order: messages are the same by their number. If the content of one
+ * shows that they are not, calls overlapped or are missing.
+ */
+static int messages_numbered(struct flow_state *s, struct flow_sequence *sent)
+{
+	const struct flow_messages *m = s->messages;
+	const struct flow_object *o = &s->objects[sent->object];
+	struct messages_pair p = {.s = s, .sent = sent};
+	uint64_t at;
+	size_t n;
+	int r = 0;
+
+	if (o->twin == FLOW_NONE ||
+	    !map_get(&m->of, flow_sequence_key(o->twin, FLOW_RECEIVE, 0), &at))
+		return 0;
+	p.got = &m->all[at];
+	sent->channel = o->channels[FLOW_SEND];
+	n = MIN(sent->count, p.got->count);
+	for (size_t i = 0; i < n; i++) {
+		const struct flow_message *a = &sent->all[i], *b = &p.got->all[i];
+
+		if (a->size == b->size ? a->hash != b->hash : !message_is_cut(a, b))
+			return 0;
+		p.cut += a->size != b->size;
+	}
+	if (sent->unhashed || p.got->unhashed || !messages_cut_seldom(&p, n - p.cut))
+		return 0;
+	p.report = true;
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = messages_cut(&p, i, i);
+	return r;
+}
+
 static int messages_judge(struct messages_pair *p)
 {
 	int r = messages_common(p->sent);
@@ -363,6 +445,12 @@ static int messages_judge(struct messages_pair *p)
 	for (size_t i = 0; i < p->sent->count && r >= 0; i++)
 		p->s->unfollowed_messages +=
 			p->sent->all[i].other == FLOW_NONE && p->sent->all[i].common;
+	if (r >= 0)
+		r = messages_gaps(p, messages_gap_cut);
+	p->report = messages_cut_seldom(p, p->sent->count -
+						   messages_unmatched(p->sent, 0, p->sent->count));
+	if (r >= 0 && p->report)
+		r = messages_gaps(p, messages_gap_cut);
 	if (r >= 0)
 		r = messages_gaps(p, messages_gap_altered);
 	if (r >= 0)
@@ -404,10 +492,14 @@ int flow_messages_end(struct flow_state *s)
 	int r = m ? messages_kinds(m) : 0;
 
 	for (size_t i = 0; m && i < m->count && r >= 0; i++) {
-		struct messages_pair p = {s, &m->all[i], NULL};
+		struct messages_pair p = {s, &m->all[i]};
 
-		if (p.sent->side != FLOW_SEND || p.sent->partner == FLOW_NONE)
+		if (p.sent->side != FLOW_SEND)
 			continue;
+		if (p.sent->partner == FLOW_NONE) {
+			r = messages_numbered(s, p.sent);
+			continue;
+		}
 		p.got = &m->all[p.sent->partner];
 		if (p.sent->unknown || p.got->unknown || messages_scattered(m, p.sent) ||
 		    messages_scattered(m, p.got))

@@ -261,6 +261,10 @@ static const struct suspect_words {
 				 FLOW_RECEIVE, FLOW_SEND, true},
 	[FLOW_RECEIVED_LATE] = {"received-late", "sent", "received", "received before it", NULL,
 				FLOW_SEND, FLOW_RECEIVE, true},
+	[FLOW_RECEIVED_CUT] = {"never-received", "sent", "received less", NULL,
+			       "the buffer of the receive was smaller than the message: the rest "
+			       "was discarded",
+			       FLOW_SEND, FLOW_SEND, true},
 	[FLOW_FORWARDED_OTHER] = {"altered", "received right", "forwarded wrong", NULL,
 				  "no second observation: another thread may have changed the "
 				  "buffer while a call ran",
