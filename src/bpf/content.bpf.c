@@ -15,28 +15,85 @@
 #include "bpf/lib/content/content_begin.h"
 #include "bpf/lib/call/filter.h"
 
+#define ROOM_NAME (sizeof(struct wire_content) + WIRE_ADDR_MAX)
+
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
 const volatile struct wire_content_plan content_plans[WIRE_CALLS_MAX];
 
-struct message {
-	struct msg msg;
-	__u32 len, pad;
-};
-
 struct messages {
 	struct content_room *m;
 	__u64 at;
+	__u32 room; /* of an address */
 };
+
+/* Whether the next address is the one that was sent last. */
+static __always_inline bool name_is_last(const struct content_room *m, __u32 len)
+{
+	__u64 other = m->named ^ len;
+
+	for (__u32 i = 0; i < WIRE_ADDR_MAX / 8; i++)
+		other |= m->last[i] ^ m->name[i];
+	return !other;
+}
+
+static __always_inline void name_send(struct content_room *m, __u32 len)
+{
+	struct wire_content *r;
+	struct ring_place p;
+	__u32 seq;
+
+	m->named = 0;
+	r = content_room_in_ring(&p, ROOM_NAME, ROOM_NAME, &seq);
+	if (!r) {
+		content_lost();
+		return;
+	}
+	*r = m->c;
+	r->head.size = ROOM_NAME;
+	r->head.seq = seq;
+	r->form = WIRE_CONTENT_ADDRESS;
+	r->flags &= WIRE_CONTENT_OUT;
+	r->outcome = WIRE_CONTENT_HANDLED;
+	r->pieces = 0;
+	r->pos = WIRE_NONE;
+	r->at = 0;
+	r->bytes = len;
+	__builtin_memcpy(r + 1, m->name, sizeof(m->name));
+	__builtin_memcpy(m->last, m->name, sizeof(m->name));
+	ring_commit(&p);
+	m->named = len;
+}
+
+/* Sends the address of a message, unless the one before has the same. */
+verified_alone int message_name(struct content_room *m, __u64 user, __u32 len, __u32 room)
+{
+	if (!m)
+		return 0;
+	m->c.flags &= ~WIRE_CONTENT_ADDRESSED;
+	/* beyond the caller's buffer is what was there before */
+	if (!user || !len || len > room || len > WIRE_ADDR_MAX)
+		return 0;
+	__builtin_memset(m->name, 0, sizeof(m->name));
+	barrier_var(len); /* check and use must be adjacent for 6.1's verifier */
+	if (len > WIRE_ADDR_MAX || bpf_probe_read_user(m->name, len, (void *)user))
+		return 0;
+	if (!name_is_last(m, len))
+		name_send(m, len);
+	if (m->named)
+		m->c.flags |= WIRE_CONTENT_ADDRESSED;
+	return 0;
+}
 
 static long message_take(__u32 i, struct messages *of)
 {
 	struct content_room *m = of->m;
-	struct message e;
+	struct mmsg e;
 
 	if (bpf_probe_read_user(&e, sizeof(e), (void *)(of->at + i * sizeof(e))))
 		return 1;
+	message_name(m, i < WIRE_CONTENT_NAMES ? e.msg.name : 0, e.msg.namelen, of->room);
 	content_source(m, 0, 0, e.msg.iov, e.msg.iovlen);
 	m->total = e.len;
 	m->c.flags |= WIRE_CONTENT_COUNTS;
@@ -157,9 +214,11 @@ static __always_inline int content_take(struct content_room *m, struct thread_st
 	if (plan->how == WIRE_CONTENT_OF_FILES)
 		return content_files(m, ts, p, plan->arg, ret);
 	if (plan->how == WIRE_CONTENT_OF_MESSAGES) {
-		struct messages of = {.m = m, .at = at};
+		struct messages of = {
+			.m = m, .at = at, .room = plan->out ? WIRE_ADDR_MAX : ts->content.room};
 
 		m->pos = WIRE_NONE;
+		m->named = 0;
 		bpf_loop(ret < IOV_MAX ? ret : IOV_MAX, message_take, &of, 0);
 		return 0;
 	}

@@ -46,7 +46,9 @@
 	C(CHUNK, chunk, HEAD, head, BYTES, "",                                                     \
 	  "of a part: the bytes before its first whole word, which no hash covers")                \
 	C(CHUNK, chunk, TAIL, tail, BYTES, "", "of a part: the bytes after its last whole word")   \
-	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
+	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")                \
+	C(CHUNK, chunk, PEER_ID, peer_id, ID, ">file",                                             \
+	  "the address of a message of sendmmsg or recvmmsg; null: it has none, or it is unknown")
 
 /* The address is in an argument of the call (a0 to a5), or in another detail row of the call. */
 #define SCHEMA_DETAIL(C)                                                                          \

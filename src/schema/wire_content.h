@@ -6,11 +6,13 @@
 
 #define CONTENT_ROOMS	    4	/* per CPU: programs nest when they are preempted */
 #define WIRE_CONTENT_PIECES 256 /* hashes per record: 2 KiB, for a megabyte */
+#define WIRE_CONTENT_NAMES  64	/* messages of a call whose address is recorded */
 
 enum wire_content_form {
 	WIRE_CONTENT_PIECE,   /* hashes of pieces of the file or stream, some of them partial */
 	WIRE_CONTENT_BUFFER,  /* of pieces counted from the beginning of the call's bytes */
 	WIRE_CONTENT_PAYLOAD, /* the bytes themselves, at most one piece */
+	WIRE_CONTENT_ADDRESS, /* no bytes of the call, but the address of the messages that follow */
 };
 
 enum wire_content_flag {
@@ -23,6 +25,7 @@ enum wire_content_flag {
 	WIRE_CONTENT_MORE = 1 << 5, /* the next record of this form continues it */
 	WIRE_CONTENT_REQUEST =
 		1 << 6, /* of an io_uring or libaio request: nr is kind << 8 | opcode, call is 0 */
+	WIRE_CONTENT_ADDRESSED = 1 << 7, /* the message has the address sent last for the call */
 };
 
 enum wire_content_outcome {
@@ -32,8 +35,8 @@ enum wire_content_outcome {
 };
 
 /*
- * Bytes of a call; precedes the record of the call in the same ring; `pieces` hashes follow, or the payload, padded to
- * 8. Hashes are sums over whole blocks of eight words, in which words outside the call's bytes, or split, are 0; the
+ * Bytes of a call; precedes the record of the call in the same ring; `pieces` hashes follow, or the payload or address,
+ * padded to 8. Hashes are sums over whole blocks of eight words, in which words outside the call's bytes, or split, are 0; the
  * words' mix(key) is not subtracted (content_hash.h).
  */
 struct wire_content {

@@ -240,9 +240,12 @@ static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id
 	switch (s->objects[at].kind) {
 	case FLOW_IS_FILE:
 		return flow_files_move(s, c, (uint32_t)at, pos, side);
+	case FLOW_IS_UNIX:
+		return flow_datagrams_named(s, (uint32_t)at)
+			       ? flow_datagrams_move(s, c, (uint32_t)at, side)
+			       : flow_sockets_move(s, c, (uint32_t)at, side);
 	case FLOW_IS_PIPE:
 	case FLOW_IS_TCP:
-	case FLOW_IS_UNIX:
 		return flow_sockets_move(s, c, (uint32_t)at, side);
 	case FLOW_IS_EVENTFD:
 		return flow_eventfd_move(s, c, side);
@@ -601,4 +604,5 @@ void flow_state_free(struct flow_state *s)
 	map_free(&s->object_of);
 	map_free(&s->waiting);
 	map_free(&s->from);
+	map_free(&s->sent_places);
 }

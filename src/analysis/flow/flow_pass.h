@@ -4,7 +4,7 @@
  * of its own, which receives the relevant calls ordered by their ends:
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
- *   flow_datagrams.c  datagrams over IP
+ *   flow_datagrams.c  datagrams over IP, and of unix sockets with a name
  *   flow_files.c      storage, publication, sync
  *   flow_locks.c      file locks: flock, fcntl
  *   flow_opened.c     descriptors that share an open file description
@@ -141,6 +141,8 @@ struct flow_object {
 	uint32_t waiting;     /* the next object with the same addresses that waits for its peer */
 	uint32_t origin;      /* node of the connect or accept */
 	uint32_t file;	      /* FLOW_IS_FILE: index in flow_state.files */
+	/* of a socket that was never bound: the address from which its datagrams were received; empty: unknown */
+	struct bytes local;
 };
 
 struct flow_reader {
@@ -197,24 +199,33 @@ enum flow_suspicion {
 	FLOW_NEVER_RECEIVED,
 	FLOW_RECEIVED_TWICE,
 	FLOW_RECEIVED_LATE, /* after one that was sent later */
+	FLOW_RECEIVED_CUT,  /* the buffer was too small for all of it */
+	/* messages that a process sends on (flow_relays.c) */
+	FLOW_FORWARDED_OTHER,
+	FLOW_FORWARDED_NEVER,
+	FLOW_FORWARDED_TWICE,
+	FLOW_FORWARDED_LATE,
 };
 
 struct flow_suspect {
 	enum flow_suspicion what;
 	uint32_t first, second, spot;
-	uint32_t beside; /* a third call; FLOW_NONE */
-	bool unsure;	 /* several processes may have done it */
-	uint32_t object; /* FLOW_NONE: that of the spot, if it is a file */
+	uint32_t out_spot; /* where a process sent on what it had received from the spot */
+	uint32_t beside;   /* a third call; FLOW_NONE */
+	bool unsure;	   /* several processes may have done it */
+	uint32_t object;   /* FLOW_NONE: that of the spot, if it is a file */
 	int64_t from, to;
+	int64_t place; /* of `from` in the spot, for messages that a process sent on; -1: they are several */
 };
 
-#define FLOW_MESSAGES_MAX	  (1u << 20)  /* datagrams over IP with content: 48 MiB */
+#define FLOW_MESSAGES_MAX	  (1u << 20)  /* messages with content: 56 MiB */
 #define FLOW_MESSAGES_PAYLOAD_MAX (32u << 20) /* bytes of those that have not arrived yet */
 
-/* A datagram over IP, at one of its ends. */
+/* A message, at one of its ends. */
 struct flow_message {
 	uint64_t hash;
 	int64_t pos;	  /* among the bytes of its sequence */
+	int64_t place;	  /* of its bytes in the spot (flow_links_in) */
 	uint8_t *payload; /* NULL: not recorded, or not needed */
 	uint32_t node, size;
 	uint32_t other; /* its number at the other end; FLOW_NONE: none with this content */
@@ -225,6 +236,18 @@ struct flow_message {
 /* Where it is kept. */
 struct flow_message_at {
 	uint32_t sequence, at; /* FLOW_NONE: not kept */
+	int64_t place;
+};
+
+/* A message that a call moved; `at`: where it is in the call's bytes. */
+struct flow_moved {
+	uint32_t object, node;
+	enum flow_side side;
+	bool hashed; /* its content is known */
+	uint64_t hash;
+	size_t at;
+	int64_t bytes;
+	struct bytes address; /* of the other end; empty: not known, or there is none */
 };
 
 /* For --of: a read returned bytes that a write stored, even if others have since written to the range. */
@@ -297,9 +320,10 @@ struct flow_state {
 	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
+	struct map sent_places; /* edge of one of several messages of a call -> its place */
 	uint64_t from_left_out;
-	uint64_t unfollowed; /* calls that moved datagrams over IP whose other end was not found */
-	/* datagrams that were altered or dropped, where content does not show which */
+	uint64_t unfollowed; /* calls that moved datagrams whose other end was not found */
+	/* messages that were altered or dropped, or not sent on, where content does not show which */
 	uint64_t unfollowed_messages;
 	uint64_t unplaced;  /* calls on streams that began before recording */
 	uint64_t alone;	    /* calls on streams whose other end was not recorded */
@@ -354,6 +378,8 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
 /* flow_datagrams.c */
+/* True of a unix socket whose datagrams are joined by content, as several may send to its peer or to it. */
+bool flow_datagrams_named(const struct flow_state *s, uint32_t object);
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side) _must_check_;
 /* flow_mapped.c */
@@ -366,12 +392,11 @@ int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
 bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id);
 /* flow_messages.c */
 /*
- * Adds a datagram to those that a socket sent to or received from an address (empty: it is not known which); not hashed: its
- * content is unknown. 0 or -ENOMEM.
+ * Adds a message to those that a socket sent to or received from an address, and to the bytes that its process moved through
+ * the spot. `joins`: flow_messages_match() is called when its other end is found. 0 or -ENOMEM.
  */
-int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
-		     struct bytes address, const struct flow_message *x, bool hashed,
-		     const uint8_t *payload, struct flow_message_at *ret) _must_check_;
+int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t spot, bool joins,
+		       const struct flow_moved *at, struct flow_message_at *ret) _must_check_;
 /* Two of them are one datagram. `task`: who sent and received it. */
 int flow_messages_match(struct flow_state *s, struct flow_message_at send,
 			struct flow_message_at receive, const uint32_t task[2]) _must_check_;
@@ -404,6 +429,8 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 /* The next datagram of a call that moved several; *at is 0 for the first one. NULL: there is none. */
 const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
 					      enum flow_side side, size_t *at);
+/* True if the content of each of them is known. */
+bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum flow_side side);
 /* The call's bytes from the first on, as far as recorded; NULL: none. */
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size);

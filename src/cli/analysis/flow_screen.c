@@ -299,10 +299,11 @@ static int print_edges(const struct flow_view *f)
 		printf("%17s%s call%s on streams that began before the recording\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
 	if (f->s->unfollowed)
-		printf("%17s%s call%s that moved datagrams over IP whose other end was not found\n",
-		       "", format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
+		printf("%17s%s call%s that moved datagrams whose other end was not found\n", "",
+		       format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
 	if (f->s->unfollowed_messages)
-		printf("%17s%s datagram%s over IP altered or not received, but equal to others or "
+		printf("%17s%s message%s altered, not received or not sent on, but equal to others "
+		       "or "
 		       "not "
 		       "alone\n",
 		       "", format_count(f->s->unfollowed_messages).s,

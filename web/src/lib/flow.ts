@@ -90,8 +90,8 @@ export function unknownOf(f: Flow): string[] {
 	const counted = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
 	const all: [number | boolean, string][] = [
 		[f.unplaced, `${counted(f.unplaced, 'call')} on streams that began before the recording`],
-		[f.unfollowed, `${counted(f.unfollowed, 'call')} that moved datagrams over IP whose other end was not found`],
-		[f.unjudged, `${counted(f.unjudged, 'datagram')} over IP altered or not received, but equal to others or not alone`],
+		[f.unfollowed, `${counted(f.unfollowed, 'call')} that moved datagrams whose other end was not found`],
+		[f.unjudged, `${counted(f.unjudged, 'message')} altered, not received or not sent on, but equal to others or not alone`],
 		[f.mapped_unseen, 'files were mapped for writing and not read afterwards: what was stored in them is not known'],
 		[f.mapped_unsure, `${size(f.mapped_unsure)} stored through mappings of several processes, not known by which`],
 		[f.contradictions + f.cycles, `contradictions: ${count(f.contradictions + f.cycles)}`],

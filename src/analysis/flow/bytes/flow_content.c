@@ -59,6 +59,7 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 		.pos = batch_get(b, CHUNK_POS, row, -1),
 		.call_pos = batch_get(b, CHUNK_CALL_POS, row, -1),
 		.size = batch_get(b, CHUNK_SIZE, row, 0),
+		.peer_id = batch_get(b, CHUNK_PEER_ID, row, -1),
 		.form = (uint8_t)batch_get(b, CHUNK_FORM, row, FORM_COUNT),
 		.way = (uint8_t)batch_get(b, CHUNK_WAY, row, WAY_COUNT),
 		.outcome = (int8_t)outcome,
@@ -197,6 +198,19 @@ const struct flow_chunk *flow_content_message(struct flow_state *s, const struct
 			return k;
 	}
 	return NULL;
+}
+
+bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum flow_side side)
+{
+	int64_t count = flow_call_messages(c), bytes = 0;
+	const struct flow_chunk *k;
+	size_t i = 0;
+
+	while ((k = flow_content_message(s, c, side, &i))) {
+		bytes += k->size;
+		count -= k->has_hash && k->call_pos + k->size == bytes;
+	}
+	return !count && bytes == c->bytes;
 }
 
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,

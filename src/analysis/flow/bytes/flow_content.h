@@ -20,6 +20,7 @@
 /* A row of chunk. */
 struct flow_chunk {
 	int64_t file_id, pos, call_pos, size;
+	int64_t peer_id; /* of a message of several: its address; -1: unknown */
 	uint64_t hash;
 	uint8_t form, way;
 	int8_t outcome; /* -1: given by another row */
@@ -132,6 +133,7 @@ struct flow_links {
 	struct flow_segment *segments;
 	size_t segment_count, segment_cap;
 	struct map blocks; /* block of a process's bytes -> segment << 20 | offset */
+	uint64_t *marks;   /* a bit for each of these blocks, which several may share */
 	struct map calls;  /* hash of a complete call -> segment, which then has no bytes */
 	struct map last;   /* spot and process -> segment */
 	struct map given;  /* segments and the files to which some of their bytes went */

@@ -765,6 +765,7 @@ static int deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l,
 
 		if (((k->in_spot & FLOW_SPOT_FILE) &&
 		     !flow_spot_log(v, k->process_id, k->in_spot)) ||
+		    flow_spot_messages(v, k->in_spot) ||
 		    (i && l->all[i - 1].process_id == k->process_id &&
 		     l->all[i - 1].in_spot == k->in_spot))
 			continue;

@@ -196,6 +196,17 @@ static bool is_comparable(const struct flow_state *s, uint32_t spot)
 	return !c->messages && c->ends[0].known == c->ends[1].known;
 }
 
+/* True if an edge is that of a message which a call sent among several, and not the one in the range. */
+static bool is_other_message(const struct flow_state *s, uint32_t edge, uint32_t spot, int64_t from,
+			     int64_t to)
+{
+	uint64_t place;
+
+	return spot != FLOW_NONE && !(spot & FLOW_SPOT_FILE) && s->channels[spot].open &&
+	       map_get(&s->sent_places, edge, &place) &&
+	       ((int64_t)place >= to || (int64_t)place + s->graph.edges[edge].bytes <= from);
+}
+
 static int from_taken(struct from_walk *w, int depth, const struct from_place *p);
 
 /* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
@@ -212,6 +223,8 @@ static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t sp
 				       e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
 									 : "contested"};
 
+		if (is_other_message(s, i, spot, from, to))
+			continue;
 		if (all || (p.pos < to && from < p.pos + p.bytes))
 			r = from_taken(w, depth, &p);
 	}
@@ -255,6 +268,27 @@ static int from_put_range(struct from_walk *w, int depth, const struct flow_rang
 	return r < 0 ? r : from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
 }
 
+/* The same of messages that a call took from a pair of sockets, where a place is their number: all that it took. */
+static int from_put_messages(struct from_walk *w, int depth, const struct flow_ranges *l,
+			     int64_t process, uint32_t spot, uint32_t node)
+{
+	int r = 0;
+
+	for (size_t i = array_first(k, 0, l->count,
+				    (ORDER(l->all[k].process_id, process)
+					     ?: ORDER(l->all[k].in_spot, spot)
+						     ?: ORDER(l->all[k].in, node)) >= 0);
+	     i < l->count && l->all[i].process_id == process && l->all[i].in_spot == spot &&
+	     l->all[i].in == node && r >= 0;
+	     i++) {
+		const struct flow_range *k = &l->all[i];
+
+		r = from_put_range(w, depth, k,
+				   &(struct from_place){.pos = k->from, .bytes = k->to - k->from});
+	}
+	return r;
+}
+
 /* Visits ranges that begin before the end of the place and reach into it; those are adjacent. */
 static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
 			  const struct from_place *p)
@@ -266,6 +300,8 @@ static int from_put_aside(struct from_walk *w, int depth, const struct flow_rang
 	size_t i = flow_range_at(l, process, spot, p->pos);
 	int r = 0;
 
+	if (spot != FLOW_NONE && flow_spot_messages(w->v, spot) && !s->channels[spot].open)
+		return from_put_messages(w, depth, l, process, spot, p->node);
 	for (size_t n = 0; n < RANGES_BEFORE && i && l->all[i - 1].process_id == process &&
 			   l->all[i - 1].in_spot == spot;
 	     n++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_messages.c: datagrams over IP that were dropped, delivered twice, altered or re-ordered between two sockets.
+ * flow_messages.c: datagrams that were dropped, delivered twice, altered or re-ordered between two sockets.
  *
  * Datagrams have no numbers. Those that one socket sent to one address and those that one socket received from there are two
  * sequences, matched by content. What is between two matched datagrams is known to have arrived or not: a socket returns
@@ -10,31 +10,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/flow/flow_pass.h"
+#include "analysis/flow/bytes/flow_messages.h"
 #include "base/array.h"
 
-/* One direction of one socket, to or from one address. */
-struct flow_sequence {
-	struct flow_message *all;
-	size_t count, cap;
-	uint32_t object, partner; /* partner: the other sequence; FLOW_NONE: none yet */
-	uint32_t channel;	  /* of the pair */
-	enum flow_side side;
-	/* unknown: has datagrams without content, or matches with several sequences; anyone: the other address is not known */
-	bool unknown, anyone;
-};
-
+#define CUT_TIMES      4 /* whole messages, per message for which a buffer was too small */
 #define MESSAGE_NAMED  1
 #define MESSAGE_ANYONE 2
-
-struct flow_messages {
-	struct flow_sequence *all;
-	size_t count, cap;
-	struct map of;	  /* socket, side and address -> sequence */
-	struct map kinds; /* socket and side -> which sequences it has, at the end */
-	size_t messages;
-	uint64_t payload;
-};
 
 void flow_messages_free(struct flow_state *s)
 {
@@ -59,48 +40,94 @@ static int64_t message_pos(const struct flow_sequence *q)
 	return q->count ? q->all[q->count - 1].pos + q->all[q->count - 1].size : 0;
 }
 
-int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
-		     struct bytes address, const struct flow_message *x, bool hashed,
-		     const uint8_t *payload, struct flow_message_at *ret)
+/* `joins`: its other end is searched for by content, for which its payload is kept. */
+static int message_add(struct flow_state *s, const struct flow_moved *at, int64_t process,
+		       const struct flow_message *x, const uint8_t *payload, bool joins,
+		       struct flow_message_at *ret)
 {
 	struct flow_messages *m = s->messages ? s->messages : calloc(1, sizeof(*m));
-	uint64_t key =
-		hash_bytes(address.data, address.len) ^ hash_u64((uint64_t)object << 1 | side);
+	uint64_t address = at->address.len ? hash_bytes(at->address.data, at->address.len) : 0;
 	struct flow_sequence *q;
 	struct flow_message y = *x;
 	bool is_new;
 
-	*ret = (struct flow_message_at){FLOW_NONE, 0};
 	s->messages = m;
-	q = m ? array_of_key(m->all, m->count, m->cap, &m->of, key, &is_new) : NULL;
+	q = m ? array_of_key(m->all, m->count, m->cap, &m->of,
+			     flow_sequence_key(at->object, at->side, address), &is_new)
+	      : NULL;
 	if (!q)
 		return -ENOMEM;
 	if (is_new)
-		*q = (struct flow_sequence){.object = object,
-					    .side = side,
+		*q = (struct flow_sequence){.object = at->object,
+					    .side = at->side,
+					    .address = address,
+					    .process = process,
 					    .partner = FLOW_NONE,
 					    .channel = FLOW_NONE,
-					    .anyone = !address.len};
-	if (!hashed || m->messages == FLOW_MESSAGES_MAX) {
-		q->unknown = true;
+					    .anyone = !address};
+	if (q->process != process)
+		q->process = -1;
+	if (!at->hashed || m->messages == FLOW_MESSAGES_MAX) {
+		q->unknown = q->unhashed = true;
 		return 0;
 	}
 	y.pos = message_pos(q);
 	y.other = FLOW_NONE;
 	y.payload = NULL;
-	if (payload && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
+	if (payload && joins && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
 		y.payload = malloc((size_t)y.size + 1);
 		if (!y.payload)
 			return -ENOMEM;
 		memcpy(y.payload, payload, (size_t)y.size);
 		m->payload += (uint64_t)y.size;
 	}
-	*ret = (struct flow_message_at){(uint32_t)(q - m->all), (uint32_t)q->count};
+	ret->sequence = (uint32_t)(q - m->all);
+	ret->at = (uint32_t)q->count;
 	m->messages++;
 	if (array_add(q->all, q->count, q->cap, y) >= 0)
 		return 0;
 	free(y.payload);
 	return -ENOMEM;
+}
+
+/* Adds its bytes to what entered or left the process. */
+static int message_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			const struct flow_moved *at, const struct flow_message *x,
+			const uint8_t *payload)
+{
+	int64_t process = s->tasks[c->task].process_id;
+
+	return at->side == FLOW_SEND ? flow_links_out(&s->links, process, spot, x->place, x->node,
+						      payload, x->size, &at->hash)
+				     : flow_links_in(&s->links, process, spot, x->place, x->node,
+						     payload, x->size, &at->hash);
+}
+
+int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t spot, bool joins,
+		       const struct flow_moved *at, struct flow_message_at *ret)
+{
+	struct flow_end *end = &s->channels[spot].ends[at->side];
+	size_t size;
+	const uint8_t *payload = flow_content_payload(s, c, at->side, &size);
+	struct flow_message x = {.hash = at->hash,
+				 .node = at->node,
+				 .size = (uint32_t)MIN(at->bytes, (int64_t)UINT32_MAX),
+				 .place = end->next,
+				 .cut = at->side == FLOW_RECEIVE &&
+					(c->bytes == c->size || at->bytes < c->bytes)};
+	int r = 0;
+
+	*ret = (struct flow_message_at){FLOW_NONE, 0, end->next};
+	/* one byte apart, so that bytes of two messages are not taken for one piece of data */
+	end->next += x.size + 1;
+	if (!payload || at->at + x.size > size)
+		payload = NULL;
+	else
+		payload += at->at;
+	if (at->hashed)
+		r = message_link(s, c, spot, at, &x, payload);
+	return r < 0 ? r
+		     : message_add(s, at, s->tasks[c->task].process_id, &x, payload, joins, ret);
 }
 
 /* Forgets the payload of a datagram that arrived as it was sent. */
@@ -149,6 +176,8 @@ int flow_messages_match(struct flow_state *s, struct flow_message_at send,
 struct messages_pair {
 	struct flow_state *s;
 	struct flow_sequence *sent, *got;
+	size_t cut; /* messages for which a buffer was too small */
+	bool report;
 };
 
 static int messages_suspect(struct messages_pair *p, enum flow_suspicion what, uint32_t first,
@@ -246,16 +275,55 @@ static bool messages_alike(const struct flow_message *a, const struct flow_messa
 	return equal >= FLOW_LINK_LEAST && equal > a->size / 2;
 }
 
+/* The only datagram that was received between two others, as was the only one of [from, to) sent. SIZE_MAX: none, or several. */
+static size_t messages_alone(const struct messages_pair *p, size_t from, size_t to)
+{
+	size_t i = p->sent->all[from - 1].other + 1u, behind = p->sent->all[to].other;
+
+	if (behind < i || to - from != 1 || messages_unmatched(p->got, i, behind) != 1)
+		return SIZE_MAX;
+	while (p->got->all[i].other != FLOW_NONE)
+		i++;
+	return i;
+}
+
+static bool message_is_cut(const struct flow_message *sent, const struct flow_message *got)
+{
+	return got->cut && got->size < sent->size &&
+	       (!sent->payload || !got->payload || !memcmp(sent->payload, got->payload, got->size));
+}
+
+/* The rest of a message was discarded. The two then match. */
+static int messages_cut(struct messages_pair *p, size_t sent_at, size_t got_at)
+{
+	struct flow_message *sent = &p->sent->all[sent_at], *got = &p->got->all[got_at];
+
+	if (!message_is_cut(sent, got))
+		return 0;
+	p->cut++;
+	if (!p->report)
+		return 0;
+	sent->other = (uint32_t)got_at;
+	got->other = (uint32_t)sent_at;
+	return messages_suspect(p, FLOW_RECEIVED_CUT, sent->node, got->node, FLOW_NONE,
+				sent->pos + got->size, sent->pos + sent->size);
+}
+
+static int messages_gap_cut(struct messages_pair *p, size_t from, size_t to)
+{
+	size_t i = messages_alone(p, from, to);
+
+	return i == SIZE_MAX || p->got->anyone ? 0 : messages_cut(p, from, i);
+}
+
 /* What was sent between two matched datagrams, [from, to). One was altered if it is alone on both sides. */
 static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 {
 	const struct flow_message *got = p->got->all;
-	size_t i = p->sent->all[from - 1].other + 1u, behind = p->sent->all[to].other;
+	size_t i = messages_alone(p, from, to);
 
-	if (behind < i || to - from != 1 || messages_unmatched(p->got, i, behind) != 1)
+	if (i == SIZE_MAX)
 		return 0;
-	while (got[i].other != FLOW_NONE)
-		i++;
 	if (got[i].cut && got[i].size != p->sent->all[from].size)
 		return 0;
 	if (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
@@ -328,6 +396,46 @@ static int messages_order(struct messages_pair *p)
 	return r;
 }
 
+/* Who reads less than most messages have wants only their beginnings. */
+static bool messages_cut_seldom(const struct messages_pair *p, size_t whole)
+{
+	return p->cut && p->cut * CUT_TIMES <= whole;
+}
+
+/*
+ * A pair of unix sockets loses nothing and keeps the order: messages are the same by their number. If the content of one
+ * shows that they are not, calls overlapped or are missing.
+ */
+static int messages_numbered(struct flow_state *s, struct flow_sequence *sent)
+{
+	const struct flow_messages *m = s->messages;
+	const struct flow_object *o = &s->objects[sent->object];
+	struct messages_pair p = {.s = s, .sent = sent};
+	uint64_t at;
+	size_t n;
+	int r = 0;
+
+	if (o->twin == FLOW_NONE ||
+	    !map_get(&m->of, flow_sequence_key(o->twin, FLOW_RECEIVE, 0), &at))
+		return 0;
+	p.got = &m->all[at];
+	sent->channel = o->channels[FLOW_SEND];
+	n = MIN(sent->count, p.got->count);
+	for (size_t i = 0; i < n; i++) {
+		const struct flow_message *a = &sent->all[i], *b = &p.got->all[i];
+
+		if (a->size == b->size ? a->hash != b->hash : !message_is_cut(a, b))
+			return 0;
+		p.cut += a->size != b->size;
+	}
+	if (sent->unhashed || p.got->unhashed || !messages_cut_seldom(&p, n - p.cut))
+		return 0;
+	p.report = true;
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = messages_cut(&p, i, i);
+	return r;
+}
+
 static int messages_judge(struct messages_pair *p)
 {
 	int r = messages_common(p->sent);
@@ -337,6 +445,12 @@ static int messages_judge(struct messages_pair *p)
 	for (size_t i = 0; i < p->sent->count && r >= 0; i++)
 		p->s->unfollowed_messages +=
 			p->sent->all[i].other == FLOW_NONE && p->sent->all[i].common;
+	if (r >= 0)
+		r = messages_gaps(p, messages_gap_cut);
+	p->report = messages_cut_seldom(p, p->sent->count -
+						   messages_unmatched(p->sent, 0, p->sent->count));
+	if (r >= 0 && p->report)
+		r = messages_gaps(p, messages_gap_cut);
 	if (r >= 0)
 		r = messages_gaps(p, messages_gap_altered);
 	if (r >= 0)
@@ -378,10 +492,14 @@ int flow_messages_end(struct flow_state *s)
 	int r = m ? messages_kinds(m) : 0;
 
 	for (size_t i = 0; m && i < m->count && r >= 0; i++) {
-		struct messages_pair p = {s, &m->all[i], NULL};
+		struct messages_pair p = {s, &m->all[i]};
 
-		if (p.sent->side != FLOW_SEND || p.sent->partner == FLOW_NONE)
+		if (p.sent->side != FLOW_SEND)
 			continue;
+		if (p.sent->partner == FLOW_NONE) {
+			r = messages_numbered(s, p.sent);
+			continue;
+		}
 		p.got = &m->all[p.sent->partner];
 		if (p.sent->unknown || p.got->unknown || messages_scattered(m, p.sent) ||
 		    messages_scattered(m, p.got))
@@ -389,6 +507,8 @@ int flow_messages_end(struct flow_state *s)
 		else
 			r = messages_judge(&p);
 	}
+	if (m && r >= 0)
+		r = flow_relays_judge(s);
 	flow_messages_free(s);
 	return r;
 }

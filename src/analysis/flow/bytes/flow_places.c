@@ -55,7 +55,8 @@ bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t ra
 {
 	int64_t apart = 0, at[2] = {range[0], range[1]};
 
-	for (unsigned int i = 0; i < PLACES_MAX && !(spot & FLOW_SPOT_FILE); i++) {
+	for (unsigned int i = 0;
+	     i < PLACES_MAX && !(spot & FLOW_SPOT_FILE) && !flow_spot_messages(v, spot); i++) {
 		uint32_t task = v->s->channels[spot].ends[FLOW_RECEIVE].task;
 		const struct flow_range *k;
 		int64_t process_id;
@@ -108,7 +109,7 @@ static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t
 		if (k->out_spot == spot && k->out_pos + k->bytes > range[0])
 			i--;
 	}
-	if (i == count)
+	if (i == count || flow_spot_messages(v, spot))
 		return NULL;
 	k = &all[v->by_out[i]];
 	if (k->out_spot != spot || k->out_pos >= range[1])
@@ -163,7 +164,8 @@ static bool stored_by_receiver(const struct flow_verdicts *v, const struct flow_
 			at[2] = {MAX(range[0], s->from) + apart,
 				 MIN(range[1], places_end(&v->sent, s)) + apart};
 
-		if (s->process_id != k->process_id || s->in_spot != k->in_spot || at[0] >= at[1])
+		if (s->process_id != k->process_id || s->in_spot != k->in_spot || at[0] >= at[1] ||
+		    flow_spot_messages(v, s->out_spot))
 			continue;
 		if (!flow_stored_by(v, process_id, s->out_spot, at, ret))
 			continue;

@@ -65,6 +65,8 @@ static uint64_t flow_role_key(const struct flow_verdicts *v, int64_t process_id,
 	bool pipe = flow_spot_local(v, in_spot) && !(in_spot & FLOW_SPOT_FILE);
 	uint64_t kind = (uint64_t) !!(in_spot & FLOW_SPOT_FILE) << 3 |
 			(uint64_t)role_is_local(v, process_id, in_spot) << 2 | (uint64_t)pipe << 1 |
+			(uint64_t)flow_spot_messages(v, in_spot) << 4 |
+			(uint64_t)flow_spot_messages(v, out_spot) << 5 |
 			!(out_spot & FLOW_SPOT_FILE);
 
 	return hash_u64((uint64_t)process_id) ^ kind;

@@ -243,6 +243,7 @@ static const struct suspect_words {
 	const char *what, *first, *second, *beside, *note;
 	enum flow_side first_side, side;
 	bool sent_bytes; /* found between the processes: neither is at fault for certain */
+	bool forwarded;	 /* by one process: the second call is a send, if any */
 } suspect_words[] = {
 	[FLOW_ALTERED_BETWEEN] = {"altered-between", "sent", "received other", NULL,
 				  "the buffer of the send may have been changed while the call ran",
@@ -260,11 +261,57 @@ static const struct suspect_words {
 				 FLOW_RECEIVE, FLOW_SEND, true},
 	[FLOW_RECEIVED_LATE] = {"received-late", "sent", "received", "received before it", NULL,
 				FLOW_SEND, FLOW_RECEIVE, true},
+	[FLOW_RECEIVED_CUT] = {"never-received", "sent", "received less", NULL,
+			       "the buffer of the receive was smaller than the message: the rest "
+			       "was discarded",
+			       FLOW_SEND, FLOW_SEND, true},
+	[FLOW_FORWARDED_OTHER] = {"altered", "received right", "forwarded wrong", NULL,
+				  "no second observation: another thread may have changed the "
+				  "buffer while a call ran",
+				  FLOW_RECEIVE, FLOW_SEND, false, true},
+	[FLOW_FORWARDED_NEVER] = {"never-sent", "received", NULL, NULL,
+				  "the process may have discarded them on purpose", FLOW_RECEIVE,
+				  FLOW_SEND, false, true},
+	[FLOW_FORWARDED_TWICE] = {"sent-twice", "sent", "sent again", "received",
+				  "the process may have repeated them on purpose", FLOW_SEND,
+				  FLOW_RECEIVE, false, true},
+	[FLOW_FORWARDED_LATE] = {"re-ordered", "sent first", "sent after it", "received",
+				 "the process may have done so on purpose", FLOW_SEND, FLOW_RECEIVE,
+				 false, true},
 };
+
+/* The spot of a call of a suspicion, by its direction. */
+static uint32_t suspect_spot(const struct flow_suspect *w, enum flow_side side)
+{
+	return suspect_words[w->what].forwarded && side == FLOW_SEND ? w->out_spot : w->spot;
+}
+
+/* Names the file in which a process stored what it did not send on as it came, if there is one. */
+static struct flow_reference suspect_place(struct flow_verdicts *v, const struct flow_suspect *w,
+					   struct flow_verdict *row)
+{
+	int64_t range[2] = {w->place, w->place + w->to - w->from};
+	struct flow_reference ref = {FLOW_NONE, false};
+	struct flow_place place;
+
+	if (!suspect_words[w->what].forwarded || w->place < 0 ||
+	    !flow_stored_by(v,
+			    names_process_of(v->s->dims,
+					     flow_node_thread(&v->s->graph, node_of(v, w->first))),
+			    w->spot, range, &place))
+		return ref;
+	row->object = ref.object = place.object;
+	row->from = place.pos;
+	row->to = place.pos + range[1] - range[0];
+	row->bytes = row->to - row->from;
+	row->second_observation = flow_replicas_say(v, &ref, row->from, row->to);
+	return ref;
+}
 
 static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
 {
 	const struct suspect_words *words = &suspect_words[w->what];
+	enum flow_side second_side = words->forwarded ? FLOW_SEND : FLOW_RECEIVE;
 	struct flow_verdict row = {.what = words->what,
 				   .object = w->object,
 				   .from = flow_stream_pos(v, w->spot, w->from),
@@ -272,13 +319,15 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 				   .bytes = w->to - w->from,
 				   .first = w->first,
 				   .second = w->second,
-				   .first_spot = w->spot,
-				   .second_spot = w->spot,
+				   .first_spot = suspect_spot(w, words->first_side),
+				   .second_spot = suspect_spot(w, second_side),
 				   .first_side = words->first_side,
-				   .second_side = FLOW_RECEIVE,
-				   .absence = w->what == FLOW_NEVER_RECEIVED,
+				   .second_side = second_side,
+				   .absence = w->what == FLOW_NEVER_RECEIVED ||
+					      w->what == FLOW_FORWARDED_NEVER,
 				   .unsure = words->sent_bytes || w->unsure,
 				   .note = words->note};
+	struct flow_reference ref = suspect_place(v, w, &row);
 	int r;
 
 	if (w->what == FLOW_READ_BACK && w->beside != FLOW_NONE) {
@@ -288,12 +337,16 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 	r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
 	if (r)
 		return MIN(r, 0);
-	r = flow_verdict_evidence(v, words->first, w->first, w->spot, words->first_side, NULL);
+	r = flow_verdict_evidence(v, words->first, w->first, row.first_spot, words->first_side,
+				  words->second ? NULL
+						: "and not sent on, although the others are");
 	if (r >= 0 && w->beside != FLOW_NONE)
-		r = flow_verdict_evidence(v, words->beside, w->beside, w->spot, words->side, NULL);
-	return r < 0 ? r
-		     : flow_verdict_evidence(v, words->second, w->second, w->spot, FLOW_RECEIVE,
-					     NULL);
+		r = flow_verdict_evidence(v, words->beside, w->beside, suspect_spot(w, words->side),
+					  words->side, NULL);
+	if (r >= 0 && words->second)
+		r = flow_verdict_evidence(v, words->second, w->second, row.second_spot, second_side,
+					  NULL);
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* ---- differences within a process ---- */
@@ -318,12 +371,13 @@ static int range_add(struct flow_ranges *to, const struct flow_range *r)
 	return array_add(to->all, to->count, to->cap, *r);
 }
 
-/* True if nearly everything sent on a stream answers requests from it. */
+/* True if nearly everything sent on a stream answers requests from it; and of messages, which flow_relays.c judges. */
 static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 {
 	const struct flow_channel *c = &v->s->channels[spot];
 
-	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
+	return flow_spot_messages(v, spot) ||
+	       (!(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed);
 }
 
 /*
@@ -528,7 +582,8 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_link *d, s
 		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
 						     d->out_pos});
 	}
-	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
+	if (flow_spot_messages(v, d->out_spot) || (d->edge && !is_joined(v, d)) ||
+	    !flow_role_passes(v, d))
 		return 0;
 	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {

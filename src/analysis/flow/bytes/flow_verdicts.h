@@ -116,6 +116,11 @@ int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t po
 
 int flow_roles_make(struct flow_verdicts *v) _must_check_;
 void flow_roles_free(struct flow_verdicts *v);
+/* True if a spot has messages: the positions at its two ends cannot be compared. */
+static inline bool flow_spot_messages(const struct flow_verdicts *v, uint32_t spot)
+{
+	return !(spot & FLOW_SPOT_FILE) && v->s->channels[spot].messages;
+}
 /* True if a spot is a file or a pipe, which programs of one machine share. */
 bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
 /*

@@ -41,6 +41,7 @@ struct flow_end {
 	bool from_start; /* recording began before the first byte */
 	uint64_t moved;
 	int64_t unseen;	   /* bytes whose content is not known */
+	int64_t next;	   /* in a channel of messages: the place of the next one's bytes */
 	uint16_t place;	   /* which recording */
 	uint32_t task;	   /* last user; FLOW_NONE: none */
 	int64_t file_id;   /* file used by the calls */
@@ -52,6 +53,7 @@ struct flow_channel {
 	uint32_t chain; /* last edge made */
 	uint8_t via;
 	bool messages;	/* message boundaries are preserved: positions count messages */
+	bool open;	/* messages of one end of a socket, whose other ends may be several */
 	bool apart;	/* the ends have different clocks */
 	bool ambiguous; /* the peer may be another one: all edges are contested */
 	int64_t born;	/* start of the first call */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_datagrams.c: joins datagrams over IP as far as possible: they have no numbers, and may be lost, duplicated and
- * reordered. A receive matches a send to the port of its socket, with the same number of bytes and equal content, from
- * the sender's address if both know it. The edge is certain if content was recorded and only one send matches;
- * otherwise the earliest match is contested.
+ * flow_datagrams.c: joins datagrams as far as possible, over IP and those of unix sockets with a name, to which any process
+ * may send: they have no numbers, and over IP may be lost, duplicated and reordered. A receive matches a send to the port
+ * or name of its socket, with the same number of bytes and equal content, from the sender's address if both know it. The
+ * edge is certain if content was recorded and only one send matches; otherwise the earliest match is contested.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/array.h"
 
@@ -17,12 +18,15 @@
 
 /* A datagram moved by one call. */
 struct flow_datagram {
-	uint32_t node, task;
-	/* hashed: its content is known; apart: sent to an address of the loopback device */
-	bool hashed, apart;
+	uint32_t node, task, object, spot; /* spot: its end of the socket */
+	/*
+	 * hashed: its content is known; apart: sent to an address of the loopback device; several: its call moved more
+	 */
+	bool hashed, apart, several;
 	int64_t bytes, start, end, file_id;
 	uint64_t hash;
 	struct bytes from, to; /* addresses; empty: unknown */
+	uint64_t port;	       /* what it is sent to, as a key; 0: unknown */
 	struct flow_message_at message;
 };
 
@@ -32,7 +36,7 @@ struct flow_queue {
 	size_t first, count, cap; /* cap: a power of two */
 };
 
-/* Sends and receives of one port. */
+/* Sends and receives of one port, or of one name. */
 struct flow_port {
 	struct flow_queue waiting[2];
 };
@@ -86,9 +90,9 @@ static bool datagram_may_be(struct bytes a, struct bytes b)
 	uint64_t x, y;
 	struct bytes p = {a.data, datagram_host(a, &x)}, q = {b.data, datagram_host(b, &y)};
 
-	if (!a.len || !b.len)
+	if (!a.len || !b.len || !bytes_compare(a, b))
 		return true;
-	return x == y && (datagram_is_any(p) || datagram_is_any(q) || !bytes_compare(p, q));
+	return x && x == y && (datagram_is_any(p) || datagram_is_any(q) || !bytes_compare(p, q));
 }
 
 static bool datagram_fits(const struct flow_state *s, const struct flow_datagram *send,
@@ -107,15 +111,37 @@ static bool datagram_fits(const struct flow_state *s, const struct flow_datagram
 static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
 			 const struct flow_datagram *receive, bool certain)
 {
-	return flow_edge(s,
-			 &(struct flow_edge){
-				 .from = send->node,
-				 .to = receive->node,
-				 .pos = -1,
-				 .bytes = (uint32_t)MIN(receive->bytes, (int64_t)UINT32_MAX),
-				 .file_id = receive->file_id,
-				 .via = VIA_DATAGRAM,
-				 .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+	size_t at = s->graph.edge_count;
+	int r = flow_edge(s,
+			  &(struct flow_edge){
+				  .from = send->node,
+				  .to = receive->node,
+				  .pos = receive->message.place,
+				  .bytes = (uint32_t)MIN(receive->bytes, (int64_t)UINT32_MAX),
+				  .file_id = receive->file_id,
+				  .via = VIA_DATAGRAM,
+				  .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+
+	return r < 0 || !send->several || s->graph.edge_count == at
+		       ? r
+		       : map_set(&s->sent_places, at, (uint64_t)send->message.place);
+}
+
+/* Notes who is at the other end of one end of a socket: nobody, if it is several processes. */
+static void datagram_other(struct flow_state *s, const struct flow_datagram *own,
+			   enum flow_side side, const struct flow_datagram *other)
+{
+	struct flow_channel *ch = &s->channels[own->spot];
+	struct flow_end *end = &ch->ends[!side];
+
+	if (end->used && (end->task == FLOW_NONE ||
+			  s->tasks[end->task].process_id != s->tasks[other->task].process_id))
+		end->task = FLOW_NONE;
+	else
+		end->task = other->task;
+	end->used = true;
+	end->place = s->tasks[other->task].place;
+	ch->apart = s->tasks[own->task].place != end->place;
 }
 
 static int datagram_joined(struct flow_state *s, const struct flow_datagram *send,
@@ -123,6 +149,10 @@ static int datagram_joined(struct flow_state *s, const struct flow_datagram *sen
 {
 	int r = datagram_edge(s, send, receive, certain);
 
+	if (certain && !send->from.len)
+		s->objects[send->object].local = receive->from;
+	datagram_other(s, send, FLOW_SEND, receive);
+	datagram_other(s, receive, FLOW_RECEIVE, send);
 	if (r < 0 || !send->hashed || !receive->hashed)
 		return r;
 	return flow_messages_match(s, send->message, receive->message,
@@ -205,100 +235,150 @@ static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side s
 static int datagram_message(struct flow_state *s, const struct flow_call *c, uint32_t object,
 			    enum flow_side side, size_t at, struct flow_datagram *d)
 {
-	size_t size;
-	const uint8_t *payload = flow_content_payload(s, c, side, &size);
-	const struct flow_message x = {.hash = d->hash,
-				       .node = d->node,
-				       .size = (uint32_t)MIN(d->bytes, (int64_t)UINT32_MAX),
-				       .cut = side == FLOW_RECEIVE &&
-					      (c->bytes == c->size || d->bytes < c->bytes)};
+	const struct flow_moved moved = {.object = object,
+					 .node = d->node,
+					 .side = side,
+					 .hashed = d->hashed,
+					 .hash = d->hash,
+					 .at = at,
+					 .bytes = d->bytes,
+					 .address = side == FLOW_SEND ? d->to : d->from};
 
-	return flow_message_add(s, object, side, side == FLOW_SEND ? d->to : d->from, &x, d->hashed,
-				payload && at + x.size <= size ? payload + at : NULL, &d->message);
+	return flow_message_moved(s, c, d->spot, true, &moved, &d->message);
 }
 
 static int datagram_take(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			 enum flow_side side, uint64_t port, size_t at, struct flow_datagram *d)
+			 enum flow_side side, size_t at, struct flow_datagram *d)
 {
 	struct flow_port *p;
 
 	if (datagram_message(s, c, object, side, at, d) < 0)
 		return -ENOMEM;
-	p = port_of(s, port);
+	p = port_of(s, d->port);
 	return p ? port_join(s, p, side, d) : -ENOMEM;
 }
 
-/* True if the content of each datagram of the call is known. */
-static bool datagrams_known(struct flow_state *s, const struct flow_call *c, enum flow_side side,
-			    int64_t count)
+/* Sets the addresses of a datagram. */
+static void datagram_address(const struct flow_state *s, const struct dims_file *socket,
+			     enum flow_side side, int64_t peer_id, struct flow_datagram *d)
 {
-	const struct flow_chunk *k;
-	int64_t bytes = 0;
-	size_t i = 0;
+	struct dims_file room;
+	const struct dims_file *peer = peer_id < 0 ? NULL : dims_file(s->dims, peer_id, &room);
+	struct bytes other = peer ? peer->peer : socket->peer,
+		     own = socket->local.len ? socket->local : s->objects[d->object].local;
 
-	while ((k = flow_content_message(s, c, side, &i))) {
-		bytes += k->size;
-		count -= k->has_hash && k->call_pos + k->size == bytes;
-	}
-	return !count && bytes == c->bytes;
+	d->from = side == FLOW_SEND ? own : other;
+	d->to = side == FLOW_RECEIVE ? own : other;
+	d->apart = (d->to.len > 4 && !memcmp(d->to.data, "127.", 4)) ||
+		   (d->to.len > 5 && !memcmp(d->to.data, "[::1]", 5));
+	if (socket->family == AF_UNIX)
+		d->port = d->to.len ? hash_bytes(d->to.data, d->to.len) ^
+					      hash_u64(s->tasks[d->task].machine)
+				    : 0;
+	else
+		datagram_host(d->to, &d->port);
 }
 
-/* sendmmsg, recvmmsg. Only the first one's address is recorded, as that of the call. */
+/*
+ * sendmmsg, recvmmsg. The call's address is that of the first datagram; the others have their own. If only some have, those
+ * of the rest are unknown.
+ */
 static int datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			     enum flow_side side, uint64_t port, struct flow_datagram *d)
+			     enum flow_side side, const struct dims_file *socket,
+			     struct flow_datagram *d)
 {
-	struct bytes room = {0}, *address = c->peer_id < 0	? &room
-					    : side == FLOW_SEND ? &d->to
-								: &d->from;
+	struct bytes *address = side == FLOW_SEND ? &d->to : &d->from;
+	bool named = c->peer_id >= 0;
 	const struct flow_chunk *k;
 	size_t i = 0;
 	int r = 0;
 
-	d->hashed = datagrams_known(s, c, side, flow_call_messages(c));
+	for (size_t n = 0; (k = flow_content_message(s, c, side, &n));)
+		named |= k->peer_id >= 0;
+	d->hashed = flow_content_messages(s, c, side);
 	if (!d->hashed) {
 		s->unfollowed += (uint64_t)flow_call_messages(c);
-		*address = (struct bytes){0};
+		*address = named ? (struct bytes){0} : *address;
 		return datagram_message(s, c, object, side, 0, d);
 	}
 	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+		int64_t peer_id = k->peer_id < 0 && !k->call_pos ? c->peer_id : k->peer_id;
+
+		datagram_address(s, socket, side, peer_id < 0 ? c->peer_id : peer_id, d);
 		d->bytes = k->size;
 		d->hash = k->hash;
-		r = datagram_take(s, c, object, side, port, (size_t)k->call_pos, d);
-		*address = (struct bytes){0};
+		if (named && peer_id < 0)
+			*address = (struct bytes){0};
+		if (d->port)
+			r = datagram_take(s, c, object, side, (size_t)k->call_pos, d);
+		else
+			s->unfollowed++;
 	}
 	return r;
+}
+
+/* The bytes of one end of a socket as a spot. Its channel, or -ENOMEM. */
+static int64_t datagram_spot(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			     enum flow_side side)
+{
+	struct flow_object *o = &s->objects[object];
+	int64_t at = o->channels[side];
+	struct flow_end *end;
+
+	if (at == FLOW_NONE) {
+		at = flow_channel_new(s, VIA_DATAGRAM);
+		if (at < 0)
+			return at;
+		o->channels[side] = (uint32_t)at;
+		s->channels[at].messages = s->channels[at].open = true;
+	}
+	end = &s->channels[at].ends[side];
+	end->task = c->task;
+	end->place = c->place;
+	end->file_id = o->file_id;
+	return at;
+}
+
+bool flow_datagrams_named(const struct flow_state *s, uint32_t object)
+{
+	struct dims_file room;
+	int64_t generation;
+	const struct dims_file *f =
+		dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
+
+	return f && (f->proto >> 16 & 0xf) == SOCK_DGRAM &&
+	       (f->local.len || f->peer.len || !f->peer_ino);
 }
 
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side)
 {
-	struct dims_file room, peer_room;
-	int64_t generation, n = flow_call_node(s, c);
-	const struct dims_file *f = dims_newest_file(s->dims, s->objects[object].file_id,
-						     &generation, &room),
-			       *peer = c->peer_id < 0 ? NULL
-						      : dims_file(s->dims, c->peer_id, &peer_room);
+	struct dims_file room;
+	int64_t generation, n = flow_call_node(s, c), spot;
+	const struct dims_file *f =
+		dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
 	struct flow_datagram d = {.task = c->task,
 				  .bytes = c->bytes,
 				  .start = c->start,
 				  .end = c->end,
 				  .file_id = s->objects[object].file_id};
-	uint64_t port;
 
 	if (n < 0 || n == FLOW_NONE || !f)
 		return n < 0 ? (int)n : 0;
+	spot = datagram_spot(s, c, object, side);
+	if (spot < 0)
+		return (int)spot;
 	d.node = (uint32_t)n;
-	d.from = side == FLOW_SEND ? f->local : peer ? peer->peer : f->peer;
-	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
-	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
-		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
-	datagram_host(d.to, &port);
-	if (!port) {
-		s->unfollowed += (uint64_t)flow_call_messages(c);
+	d.object = object;
+	d.spot = (uint32_t)spot;
+	datagram_address(s, f, side, c->peer_id, &d);
+	d.several = flow_call_messages(c) != 1;
+	if (d.several)
+		return datagrams_several(s, c, object, side, f, &d);
+	if (!d.port) {
+		s->unfollowed++;
 		return 0;
 	}
-	if (flow_call_messages(c) != 1)
-		return datagrams_several(s, c, object, side, port, &d);
 	d.hashed = flow_content_hash(s, c, side, &d.hash);
-	return datagram_take(s, c, object, side, port, 0, &d);
+	return datagram_take(s, c, object, side, 0, &d);
 }

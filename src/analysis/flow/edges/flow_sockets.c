@@ -275,6 +275,32 @@ int64_t flow_call_messages(const struct flow_call *c)
 	return strstr(op_def(c->op)->name, "mmsg") ? MAX(c->ret, (int64_t)0) : 1;
 }
 
+/* The messages of a pair of sockets, whose ends are joined by their number. */
+static int sockets_messages(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			    uint32_t node, enum flow_side side)
+{
+	uint32_t spot = s->objects[object].channels[side];
+	struct flow_moved moved = {.object = object, .node = node, .side = side, .bytes = c->bytes};
+	struct flow_message_at at;
+	const struct flow_chunk *k;
+	size_t i = 0;
+	int r = 0;
+
+	if (flow_call_messages(c) == 1 || !flow_content_messages(s, c, side)) {
+		moved.hashed =
+			flow_call_messages(c) == 1 && flow_content_hash(s, c, side, &moved.hash);
+		return flow_message_moved(s, c, spot, false, &moved, &at);
+	}
+	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+		moved.hashed = true;
+		moved.hash = k->hash;
+		moved.at = (size_t)k->call_pos;
+		moved.bytes = k->size;
+		r = flow_message_moved(s, c, spot, false, &moved, &at);
+	}
+	return r;
+}
+
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side)
 {
@@ -309,9 +335,11 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 	ch->ends[side].file_id = o->file_id;
 	sockets_heard(s, c, ch, object, side);
 	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
-	return r < 0 || ch->messages ? r
-				     : flow_content_moved(s, c, o->channels[side], side,
-							  item.exact ? item.pos : -1);
+	if (r >= 0 && ch->messages)
+		return sockets_messages(s, c, object, item.node, side);
+	return r < 0 ? r
+		     : flow_content_moved(s, c, o->channels[side], side,
+					  item.exact ? item.pos : -1);
 }
 
 int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)

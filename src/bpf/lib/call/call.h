@@ -3,10 +3,12 @@
 #pragma once
 
 #include "bpf/lib/content/content_begin.h"
+#include "bpf/lib/call/vector.h"
 #include "bpf/lib/call/hold.h"
 #include "bpf/lib/file/mapped.h"
 #include "bpf/lib/call/phases.h"
 #include "bpf/lib/thread/thread.h"
+#include "schema/wire_content.h"
 
 #define FILE_APPEND	  02000 /* O_APPEND of struct file's f_flags */
 #define RWF_APPEND	  0x10
@@ -214,6 +216,31 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 
 #define ROOM_UNREAD 0xffffffffu /* the size of the address buffer could not be read */
 
+struct names_room {
+	__u64 at;
+	__u32 least;
+};
+
+static long names_room_step(__u32 i, struct names_room *n)
+{
+	struct msg m;
+
+	if (bpf_probe_read_user(&m, sizeof(m), (void *)(n->at + i * sizeof(struct mmsg))))
+		return 1; /* nor can the kernel: it receives no more */
+	if (m.name && m.namelen < n->least)
+		n->least = m.namelen;
+	return 0;
+}
+
+/* For the content object: the smallest address buffer of the messages of a call. */
+static __always_inline __u32 names_room(__u64 at, __u32 count)
+{
+	struct names_room n = {.at = at, .least = WIRE_ADDR_MAX};
+
+	bpf_loop(count < WIRE_CONTENT_NAMES ? count : WIRE_CONTENT_NAMES, names_room_step, &n, 0);
+	return n.least;
+}
+
 /* The size of an address buffer, which the kernel overwrites with the length of the address. */
 verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 {
@@ -241,6 +268,8 @@ verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 			room = head.name ? head.len : 0;
 	}
 	c->room = room;
+	if (content && has(p->mmsg))
+		ts->content.room = names_room(arg(c, p->mmsg), arg(c, p->mmsg + 1));
 	return 0;
 }
 

@@ -30,11 +30,6 @@ struct rich {
 	__u8 bytes[];
 };
 
-struct mmsg {
-	struct msg msg;
-	__u32 len, pad;
-};
-
 static long message_step(__u32 i, struct vector_ctx *v)
 {
 	__u64 at = v->at + i * sizeof(struct mmsg);

@@ -18,6 +18,11 @@ struct msg {
 	__u32 flags, pad2;
 };
 
+struct mmsg {
+	struct msg msg;
+	__u32 len, pad;
+};
+
 /* Nothing here counts down: the verifier would track every value as a distinct state. */
 struct vector_ctx {
 	__u64 at; /* user address of the first element */

@@ -138,7 +138,8 @@ struct thread_context {
 struct thread_content {
 	__u64 end;     /* end of the call, taken by that object; 0: it did not run */
 	__u32 in, out; /* of TCP: the next sequence numbers when the call began */
-	__u32 tcp, pad;
+	__u32 tcp;
+	__u32 room;    /* of recvmmsg: the smallest address buffer of its messages */
 	__u64 fetched; /* when it fetched libaio results, taken by that object; else 0 */
 };
 

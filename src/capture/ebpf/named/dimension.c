@@ -328,14 +328,14 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 
 /*
  * The other end of a unix socket. The peer of a connecting socket has no inode until it is accepted: then the
- * connecting socket's row is repeated.
+ * connecting socket's row is repeated. A socket for datagrams may be the peer of many, and have none itself.
  */
 static int sock_peers(struct decode *d, const struct wire_sock *w, struct batch_set *out)
 {
 	struct wire_sock other;
 	const struct wire_sock *waits;
 
-	if (w->family != AF_UNIX || !w->ino)
+	if (w->family != AF_UNIX || !w->ino || w->type == SOCK_DGRAM)
 		return 0;
 	kept_forget(&d->alone, w->ino);
 	if (!w->peer_ino)

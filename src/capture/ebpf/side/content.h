@@ -54,6 +54,7 @@ struct chunk_row {
 	int64_t outcome;      /* NO_OUTCOME: other rows describe the outcome of the bytes */
 	const uint64_t *hash; /* NULL: none */
 	struct bytes head, tail, content;
+	int64_t peer; /* key of the message's address; 0: none */
 };
 
 /* Adds a row about bytes of a record's call. 0 or -ENOMEM. */

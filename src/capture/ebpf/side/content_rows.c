@@ -25,6 +25,7 @@ struct content_thread {
 	uint64_t done; /* bytes whose outcome is in rows */
 	uint64_t hash, at, bytes;
 	uint64_t payload; /* of the call, from its beginning */
+	int64_t peer;	  /* key of the address of its last messages; 0: none */
 };
 
 struct contents {
@@ -263,6 +264,7 @@ int content_row(struct decode *d, const struct wire_content *w, const struct chu
 	row_set_text(&row, CHUNK_TAIL, c->tail);
 	if (c->content.data)
 		row_set_bytes(&row, CHUNK_CONTENT, c->content.data, c->content.len);
+	row_set_if(&row, c->peer != 0, CHUNK_PEER_ID, c->peer);
 	return row.r;
 }
 
@@ -333,6 +335,7 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 		*t = (struct content_thread){.call = t->call,
 					     .done = t->done,
 					     .payload = t->payload,
+					     .peer = t->peer,
 					     .at = w->at,
 					     .open = true};
 	t->missing |= w->outcome != WIRE_CONTENT_HANDLED || w->at != t->at + t->bytes;
@@ -351,6 +354,8 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 	row.pos = w->pos == WIRE_NONE ? WIRE_NONE : w->pos - (int64_t)(w->at - t->at);
 	if (!t->missing)
 		row.hash = &t->hash;
+	if (w->flags & WIRE_CONTENT_ADDRESSED)
+		row.peer = t->peer;
 	if (counts)
 		row.outcome = !t->missing || t->bytes == w->bytes
 				      ? outcome_of(c, t, w, t->at + t->bytes)
@@ -416,7 +421,7 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 
 	if (!d->contents || w->head.size < sizeof(*w) || !content_kind_is_known(w) ||
 	    w->head_len > 7 || w->tail_len > 7 || !w->bytes ||
-	    (w->form == WIRE_CONTENT_PAYLOAD ? w->head.size - sizeof(*w) < w->bytes
+	    (w->form >= WIRE_CONTENT_PAYLOAD ? w->head.size - sizeof(*w) < w->bytes
 					     : w->head.size - sizeof(*w) < w->pieces * 8u) ||
 	    (w->form == WIRE_CONTENT_PIECE && w->pos == WIRE_NONE) ||
 	    (w->form == WIRE_CONTENT_BUFFER &&
@@ -433,6 +438,8 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 		t->payload = w->at + w->bytes; /* none will come */
 	if (!names_selected(d->names, w->file) && !(w->other && names_selected(d->names, w->other)))
 		return 0;
+	if (w->form == WIRE_CONTENT_ADDRESS)
+		return decode_peer(d, (const void *)(w + 1), w->bytes, w->head.time, out, &t->peer);
 	if (w->form == WIRE_CONTENT_PAYLOAD)
 		return content_payload(d, w, t, out);
 	if (w->form == WIRE_CONTENT_BUFFER)
