@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thin FROM TO SEED BURST [TABLE...]: copies a trace as if its recorder had lost 1 % of the rows of these tables (op), so many
- * after each other at a time, and had counted them. Prints how many.
+ * after each other at a time, and had counted them. Content (chunk) that is lost leaves a row with its position and size. Prints
+ * how many.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,25 @@ static int add_loss_beside(struct batch *losses, enum table_id table)
 	return r < 0 ? r : batch_set(losses, LOSS_EVENTS, at, 1);
 }
 
+/* What a recorder stores of content that did not reach it: where it was, but not what. */
+static int add_unknown(struct batch *kept, const struct batch *b, size_t row)
+{
+	static const unsigned int known[] = {
+		CHUNK_START, CHUNK_DUR, CHUNK_THREAD_ID, CHUNK_OP,   CHUNK_FILE_ID,
+		CHUNK_WAY,   CHUNK_POS, CHUNK_CALL_POS,	 CHUNK_SIZE, CHUNK_FORM};
+	size_t at = kept->rows;
+	int r;
+
+	if (batch_is_null(b, CHUNK_OUTCOME, row))
+		return 0;
+	r = (int)batch_add_row(kept);
+	for (size_t i = 0; i < ARRAY_SIZE(known) && r >= 0; i++) {
+		if (!batch_is_null(b, known[i], row))
+			r = batch_set(kept, known[i], at, batch_get(b, known[i], row, 0));
+	}
+	return r < 0 ? r : batch_set(kept, CHUNK_OUTCOME, at, OUTCOME_LOST);
+}
+
 static bool is_thinned(const struct thinner *t, enum table_id table)
 {
 	for (char *const *name = t->tables; *name; name++) {
@@ -91,10 +111,18 @@ static int thin_block(void *arg, const struct batch *b, struct store_writer *to,
 	r = batch_new(&kept, b->table);
 	if (r >= 0)
 		r = batch_new(&losses, TABLE_LOSS);
-	for (size_t row = 0; row < b->rows && r >= 0; row++)
-		r = !is_lost(t, b, row)	   ? batch_append(kept, b, row, row + 1)
-		    : b->table == TABLE_OP ? add_loss(losses, b, row)
-					   : add_loss_beside(losses, b->table);
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		bool lost = is_lost(t, b, row);
+
+		if (!lost)
+			r = batch_append(kept, b, row, row + 1);
+		else if (b->table == TABLE_OP)
+			r = add_loss(losses, b, row);
+		else
+			r = add_loss_beside(losses, b->table);
+		if (r >= 0 && b->table == TABLE_CHUNK && lost)
+			r = add_unknown(kept, b, row);
+	}
 	if (r >= 0 && kept->rows)
 		r = store_append(to, kept, err);
 	if (r >= 0 && losses->rows)

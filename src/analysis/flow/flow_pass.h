@@ -284,6 +284,7 @@ struct flow_state {
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
+	struct map unseen; /* processes that sent or stored bytes whose content is not known -> 1 */
 	struct flow_suspect *suspects;
 	size_t suspect_count, suspect_cap;
 	struct flow_clocks *clocks;
