@@ -4,6 +4,7 @@
  * after each other at a time, and had counted them. Content (chunk) that is lost leaves a row with its position and size. Prints
  * how many.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct thinner {
 	int64_t cpu;		 /* a burst is lost on one CPU */
 	uint64_t lost;
 	char *const *tables; /* ends with NULL */
+	struct map sockets;  /* ids */
 };
 
 /* Of a call; records of other tables go through one ring for all CPUs. */
@@ -72,19 +74,31 @@ static int add_loss_beside(struct batch *losses, enum table_id table)
 	return r < 0 ? r : batch_set(losses, LOSS_EVENTS, at, 1);
 }
 
-/* What a recorder stores of content that did not reach it: where it was, but not what. */
-static int add_unknown(struct batch *kept, const struct batch *b, size_t row)
+static int note_sockets(struct thinner *t, const struct batch *b)
 {
-	static const unsigned int known[] = {
-		CHUNK_START, CHUNK_DUR, CHUNK_THREAD_ID, CHUNK_OP,   CHUNK_FILE_ID,
-		CHUNK_WAY,   CHUNK_POS, CHUNK_CALL_POS,	 CHUNK_SIZE, CHUNK_FORM};
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		if (batch_get(b, FILE_TYPE, row, -1) == FILE_TYPE_SOCKET)
+			r = map_set(&t->sockets, (uint64_t)batch_get(b, FILE_ID, row, 0), 1);
+	}
+	return r;
+}
+
+/* What a recorder stores of content that did not reach it: where it was in a file, as the call knows, but not what. */
+static int add_unknown(struct thinner *t, struct batch *kept, const struct batch *b, size_t row)
+{
+	static const unsigned int known[] = {CHUNK_START,   CHUNK_DUR, CHUNK_THREAD_ID, CHUNK_OP,
+					     CHUNK_FILE_ID, CHUNK_WAY, CHUNK_CALL_POS,	CHUNK_SIZE,
+					     CHUNK_FORM,    CHUNK_POS};
+	bool socket = map_get(&t->sockets, (uint64_t)batch_get(b, CHUNK_FILE_ID, row, -1), NULL);
 	size_t at = kept->rows;
 	int r;
 
 	if (batch_is_null(b, CHUNK_OUTCOME, row))
 		return 0;
 	r = (int)batch_add_row(kept);
-	for (size_t i = 0; i < ARRAY_SIZE(known) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(known) - socket && r >= 0; i++) {
 		if (!batch_is_null(b, known[i], row))
 			r = batch_set(kept, known[i], at, batch_get(b, known[i], row, 0));
 	}
@@ -106,6 +120,8 @@ static int thin_block(void *arg, const struct batch *b, struct store_writer *to,
 	_cleanup_(batch_freep) struct batch *kept = NULL, *losses = NULL;
 	int r;
 
+	if (b->table == TABLE_FILE && note_sockets(t, b) < 0)
+		return -ENOMEM;
 	if (!is_thinned(t, b->table))
 		return store_append(to, b, err);
 	r = batch_new(&kept, b->table);
@@ -121,7 +137,7 @@ static int thin_block(void *arg, const struct batch *b, struct store_writer *to,
 		else
 			r = add_loss_beside(losses, b->table);
 		if (r >= 0 && b->table == TABLE_CHUNK && lost)
-			r = add_unknown(kept, b, row);
+			r = add_unknown(t, kept, b, row);
 	}
 	if (r >= 0 && kept->rows)
 		r = store_append(to, kept, err);
@@ -147,5 +163,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "thin: %s\n", err.message);
 	else
 		printf("%llu\n", (unsigned long long)t.lost);
+	map_free(&t.sockets);
 	return r < 0;
 }

@@ -223,9 +223,51 @@ static void test_writers_that_return_late(void **state)
 	free(s);
 }
 
+static uint32_t take_at(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start, int64_t pos)
+{
+	struct flow_item item = {.bytes = 100, .moved = 100, .start = start, .end = start + 5};
+
+	item.node = (uint32_t)flow_graph_node(
+		all->graph,
+		&(struct flow_operation){.start = start, .dur = 5, .task = (uint32_t)side});
+	assert_int_equal(flow_channel_take(all, c, side, &item, pos, pos >= 0), 0);
+	return item.node;
+}
+
+/* Of a call without a position it is not known whether calls are missing before it: its edges count on that none are. */
+static void test_position_after_missing_call(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+	uint32_t sends[3], edges = 0;
+
+	(void)state;
+	sends[0] = take_at(&all, &c, FLOW_SEND, 10, 1000);
+	take_at(&all, &c, FLOW_RECEIVE, 20, 1000);
+	sends[1] =
+		take_at(&all, &c, FLOW_SEND, 30, -1); /* at 1200: the call before it is missing */
+	take_at(&all, &c, FLOW_RECEIVE, 40, 1100);
+	sends[2] = take_at(&all, &c, FLOW_SEND, 50, 1300);
+	take_at(&all, &c, FLOW_RECEIVE, 60, 1300);
+	for (uint32_t i = 0; i < g.edge_count; i++) {
+		bool counts = flow_channel_counts(&all, &c, &g.edges[i]);
+
+		assert_int_equal(counts, g.edges[i].from == sends[1]);
+		edges += !counts && (g.edges[i].from == sends[0] || g.edges[i].from == sends[2]);
+	}
+	assert_int_equal(edges, 2);
+	assert_int_equal(g.edge_count, 3);
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_writers_that_return_late)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_writers_that_return_late),
+					   cmocka_unit_test(test_position_after_missing_call)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

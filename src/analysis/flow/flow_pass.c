@@ -447,10 +447,10 @@ static void pass_contest_lost(struct flow_state *s)
 		return;
 	for (size_t i = 0; i < s->channel_count; i++) {
 		const struct flow_channel *c = &s->channels[i];
-		bool known = c->ends[FLOW_SEND].known && c->ends[FLOW_RECEIVE].known;
 
-		for (uint32_t e = c->chain; e != FLOW_NONE && !known; e = g->edges[e].chain) {
-			if (is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
+		for (uint32_t e = c->chain; e != FLOW_NONE; e = g->edges[e].chain) {
+			if (flow_channel_counts(&s->streams, c, &g->edges[e]) &&
+			    is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
 				flow_graph_contest(g, e);
 		}
 	}
@@ -578,6 +578,7 @@ void flow_state_free(struct flow_state *s)
 	flow_content_free(s);
 	for (size_t i = 0; i < s->channel_count; i++)
 		flow_channel_free(&s->streams, &s->channels[i]);
+	map_free(&s->streams.counted);
 	for (size_t i = 0; i < s->file_count; i++)
 		flow_extents_free(&s->files[i].written, &s->room);
 	flow_graph_free(&s->graph);

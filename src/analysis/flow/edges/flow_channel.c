@@ -268,6 +268,13 @@ void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum 
 	}
 }
 
+bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
+			 const struct flow_arc *e)
+{
+	return !c->ends[FLOW_SEND].known || !c->ends[FLOW_RECEIVE].known ||
+	       map_get(&all->counted, e->from, NULL) || map_get(&all->counted, e->to, NULL);
+}
+
 /* ---- the queue ---- */
 
 static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum flow_side side)
@@ -353,10 +360,11 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 		overlaps = !sure;
 	} else {
 		x->pos = end->total;
+		r = end->known ? map_set(&all->counted, x->node, 1) : 0;
 	}
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
-	if (overlaps)
+	if (overlaps && r >= 0)
 		r = channel_overlap(all, c, side, x, ghosts);
 	for (size_t i = 0; i < ghosts->count; i++) {
 		ghosts->all[i].pos = x->pos;

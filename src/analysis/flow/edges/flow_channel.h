@@ -7,7 +7,8 @@
  * returned. A count is exact if the call does not overlap in time with another call of the same end. Otherwise the
  * bytes of the overlapping calls are in a range that is certain, in an uncertain order, and their edges to the other
  * end are contested. A call that blocks may return long after others of its end: edges made in the meantime then become
- * contested.
+ * contested. A call whose content was lost has no known position: it is counted from the call before it, whose position is known,
+ * which is right unless calls between them are missing.
  */
 #pragma once
 
@@ -69,6 +70,8 @@ struct flow_channels {
 	/* Called for each certain pair of a send and a receive in two recordings, for their clocks. May be NULL. */
 	int (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
 	void *arg;
+	/* nodes of calls without a position, counted on from a known one -> 1 */
+	struct map counted;
 };
 
 /*
@@ -80,6 +83,9 @@ int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum fl
 /* An unfinished call of one end has moved an unknown number of bytes since `start`: edges since then become contested. */
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			int64_t start);
+/* True if the edge may be wrong if the stream has calls that are missing. */
+bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
+			 const struct flow_arc *e);
 /* Drops the waiting calls. */
 void flow_channel_clear(struct flow_channels *all, struct flow_channel *c);
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c);
