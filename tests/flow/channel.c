@@ -264,10 +264,67 @@ static void test_position_after_missing_call(void **state)
 	flow_graph_free(&g);
 }
 
+/* No call is missing if the next known position is where the count has arrived. */
+static void test_position_proven(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+
+	(void)state;
+	take_at(&all, &c, FLOW_SEND, 10, 1000);
+	take_at(&all, &c, FLOW_SEND, 20, -1);
+	take_at(&all, &c, FLOW_RECEIVE, 30, 1000);
+	take_at(&all, &c, FLOW_RECEIVE, 40, 1100);
+	assert_int_equal(g.edge_count, 2);
+	assert_true(flow_channel_counts(&all, &c, &g.edges[1]));
+	take_at(&all, &c, FLOW_SEND, 50, 1200);
+	assert_false(flow_channel_counts(&all, &c, &g.edges[1]));
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
+/* An end whose first position is known late: what was counted before may be wrong, what comes after is not. */
+static void test_position_known_late(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+	const int64_t origin = (1ll << 32) - 150; /* it wraps */
+	uint32_t sends[4], receives[4];
+
+	(void)state;
+	sends[0] = take_at(&all, &c, FLOW_SEND, 10, -1);
+	receives[0] = take_at(&all, &c, FLOW_RECEIVE, 20, origin);
+	sends[1] = take_at(&all, &c, FLOW_SEND, 30, -1);
+	receives[1] = take_at(&all, &c, FLOW_RECEIVE, 40, origin + 100);
+	take_at(&all, &c, FLOW_SEND, 50, -1);
+	/* a call is missing here */
+	sends[3] = take_at(&all, &c, FLOW_SEND, 60, (uint32_t)(origin + 400));
+	take_at(&all, &c, FLOW_RECEIVE, 70, (uint32_t)(origin + 300));
+	receives[3] = take_at(&all, &c, FLOW_RECEIVE, 80, (uint32_t)(origin + 400));
+	assert_true(c.ends[FLOW_SEND].known && c.ends[FLOW_RECEIVE].known);
+	for (uint32_t i = 0; i < g.edge_count; i++)
+		assert_int_equal(flow_channel_counts(&all, &c, &g.edges[i]),
+				 g.edges[i].from != sends[3]);
+	assert_int_equal(g.edges[g.edge_count - 1].from, sends[3]);
+	assert_int_equal(g.edges[g.edge_count - 1].to, receives[3]);
+	assert_int_equal(g.edges[0].from, sends[0]);
+	assert_int_equal(g.edges[0].to, receives[0]);
+	assert_int_equal(g.edges[1].from, sends[1]);
+	assert_int_equal(g.edges[1].to, receives[1]);
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_writers_that_return_late),
-					   cmocka_unit_test(test_position_after_missing_call)};
+					   cmocka_unit_test(test_position_after_missing_call),
+					   cmocka_unit_test(test_position_proven),
+					   cmocka_unit_test(test_position_known_late)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
