@@ -340,11 +340,11 @@ static uint64_t counted_key(uint32_t node, enum flow_side side)
 }
 
 bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
-			 const struct flow_arc *e)
+			 uint32_t send, uint32_t receive)
 {
 	return !c->ends[FLOW_SEND].known || !c->ends[FLOW_RECEIVE].known ||
-	       map_get(&all->counted, counted_key(e->from, FLOW_SEND), NULL) ||
-	       map_get(&all->counted, counted_key(e->to, FLOW_RECEIVE), NULL);
+	       map_get(&all->counted, counted_key(send, FLOW_SEND), NULL) ||
+	       map_get(&all->counted, counted_key(receive, FLOW_RECEIVE), NULL);
 }
 
 /* Notes a call without a position on an end that has known ones. */

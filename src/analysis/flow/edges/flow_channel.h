@@ -90,9 +90,9 @@ int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum fl
 /* An unfinished call of one end has moved an unknown number of bytes since `start`: edges since then become contested. */
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			int64_t start);
-/* True if the edge may be wrong if the stream has calls that are missing. */
+/* True if an edge between the two calls may be wrong if the stream has calls that are missing. */
 bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
-			 const struct flow_arc *e);
+			 uint32_t send, uint32_t receive);
 /* Drops the waiting calls. */
 void flow_channel_clear(struct flow_channels *all, struct flow_channel *c);
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c);
