@@ -9,9 +9,9 @@
  * end are contested. A call that blocks may return long after others of its end: edges made in the meantime then become
  * contested.
  *
- * Calls whose content was lost have no known position, and are counted from the last known one. This is right unless calls between
- * them are missing; if the next known position is where the count has arrived, none is. An end that had none so far is counted from 0
- * until a position is known, and moved there then.
+ * Calls whose content was lost have no known position, and are counted from the last known one. This is right unless calls
+ * between them are missing; if the next known position is where the count has arrived, none is. An end that had none so far is
+ * counted from 0 until a position is known, and moved there then.
  */
 #pragma once
 
