@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thin FROM TO SEED BURST [TABLE...]: copies a trace as if its recorder had lost 1 % of the rows of these tables (op), so many
- * after each other at a time, and had counted them. Prints how many.
+ * after each other at a time, and had counted them. Content (chunk) that is lost leaves a row with its position and size. Prints
+ * how many.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ struct thinner {
 	int64_t cpu;		 /* a burst is lost on one CPU */
 	uint64_t lost;
 	char *const *tables; /* ends with NULL */
+	struct map sockets;  /* ids */
 };
 
 /* Of a call; records of other tables go through one ring for all CPUs. */
@@ -71,6 +74,37 @@ static int add_loss_beside(struct batch *losses, enum table_id table)
 	return r < 0 ? r : batch_set(losses, LOSS_EVENTS, at, 1);
 }
 
+static int note_sockets(struct thinner *t, const struct batch *b)
+{
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		if (batch_get(b, FILE_TYPE, row, -1) == FILE_TYPE_SOCKET)
+			r = map_set(&t->sockets, (uint64_t)batch_get(b, FILE_ID, row, 0), 1);
+	}
+	return r;
+}
+
+/* What a recorder stores of content that did not reach it: where it was in a file, as the call knows, but not what. */
+static int add_unknown(struct thinner *t, struct batch *kept, const struct batch *b, size_t row)
+{
+	static const unsigned int known[] = {CHUNK_START,   CHUNK_DUR, CHUNK_THREAD_ID, CHUNK_OP,
+					     CHUNK_FILE_ID, CHUNK_WAY, CHUNK_CALL_POS,	CHUNK_SIZE,
+					     CHUNK_FORM,    CHUNK_POS};
+	bool socket = map_get(&t->sockets, (uint64_t)batch_get(b, CHUNK_FILE_ID, row, -1), NULL);
+	size_t at = kept->rows;
+	int r;
+
+	if (batch_is_null(b, CHUNK_OUTCOME, row))
+		return 0;
+	r = (int)batch_add_row(kept);
+	for (size_t i = 0; i < ARRAY_SIZE(known) - socket && r >= 0; i++) {
+		if (!batch_is_null(b, known[i], row))
+			r = batch_set(kept, known[i], at, batch_get(b, known[i], row, 0));
+	}
+	return r < 0 ? r : batch_set(kept, CHUNK_OUTCOME, at, OUTCOME_LOST);
+}
+
 static bool is_thinned(const struct thinner *t, enum table_id table)
 {
 	for (char *const *name = t->tables; *name; name++) {
@@ -86,15 +120,25 @@ static int thin_block(void *arg, const struct batch *b, struct store_writer *to,
 	_cleanup_(batch_freep) struct batch *kept = NULL, *losses = NULL;
 	int r;
 
+	if (b->table == TABLE_FILE && note_sockets(t, b) < 0)
+		return -ENOMEM;
 	if (!is_thinned(t, b->table))
 		return store_append(to, b, err);
 	r = batch_new(&kept, b->table);
 	if (r >= 0)
 		r = batch_new(&losses, TABLE_LOSS);
-	for (size_t row = 0; row < b->rows && r >= 0; row++)
-		r = !is_lost(t, b, row)	   ? batch_append(kept, b, row, row + 1)
-		    : b->table == TABLE_OP ? add_loss(losses, b, row)
-					   : add_loss_beside(losses, b->table);
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		bool lost = is_lost(t, b, row);
+
+		if (!lost)
+			r = batch_append(kept, b, row, row + 1);
+		else if (b->table == TABLE_OP)
+			r = add_loss(losses, b, row);
+		else
+			r = add_loss_beside(losses, b->table);
+		if (r >= 0 && b->table == TABLE_CHUNK && lost)
+			r = add_unknown(t, kept, b, row);
+	}
 	if (r >= 0 && kept->rows)
 		r = store_append(to, kept, err);
 	if (r >= 0 && losses->rows)
@@ -119,5 +163,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "thin: %s\n", err.message);
 	else
 		printf("%llu\n", (unsigned long long)t.lost);
+	map_free(&t.sockets);
 	return r < 0;
 }

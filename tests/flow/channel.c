@@ -223,9 +223,114 @@ static void test_writers_that_return_late(void **state)
 	free(s);
 }
 
+static uint32_t take_at(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start, int64_t pos)
+{
+	struct flow_item item = {.bytes = 100, .moved = 100, .start = start, .end = start + 5};
+
+	item.node = (uint32_t)flow_graph_node(
+		all->graph,
+		&(struct flow_operation){.start = start, .dur = 5, .task = (uint32_t)side});
+	assert_int_equal(flow_channel_take(all, c, side, &item, pos, pos >= 0), 0);
+	return item.node;
+}
+
+static bool is_counted(const struct flow_channels *all, const struct flow_channel *c, uint32_t edge)
+{
+	const struct flow_arc *e = &all->graph->edges[edge];
+
+	return flow_channel_counts(all, c, e->from, e->to);
+}
+
+/* Of a call without a position it is not known whether calls are missing before it: its edges count on that none are. */
+static void test_position_after_missing_call(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+	uint32_t sends[3], edges = 0;
+
+	(void)state;
+	sends[0] = take_at(&all, &c, FLOW_SEND, 10, 1000);
+	take_at(&all, &c, FLOW_RECEIVE, 20, 1000);
+	sends[1] =
+		take_at(&all, &c, FLOW_SEND, 30, -1); /* at 1200: the call before it is missing */
+	take_at(&all, &c, FLOW_RECEIVE, 40, 1100);
+	sends[2] = take_at(&all, &c, FLOW_SEND, 50, 1300);
+	take_at(&all, &c, FLOW_RECEIVE, 60, 1300);
+	for (uint32_t i = 0; i < g.edge_count; i++) {
+		bool counts = is_counted(&all, &c, i);
+
+		assert_int_equal(counts, g.edges[i].from == sends[1]);
+		edges += !counts && (g.edges[i].from == sends[0] || g.edges[i].from == sends[2]);
+	}
+	assert_int_equal(edges, 2);
+	assert_int_equal(g.edge_count, 3);
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
+/* No call is missing if the next known position is where the count has arrived. */
+static void test_position_proven(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+
+	(void)state;
+	take_at(&all, &c, FLOW_SEND, 10, 1000);
+	take_at(&all, &c, FLOW_SEND, 20, -1);
+	take_at(&all, &c, FLOW_RECEIVE, 30, 1000);
+	take_at(&all, &c, FLOW_RECEIVE, 40, 1100);
+	assert_int_equal(g.edge_count, 2);
+	assert_true(is_counted(&all, &c, 1));
+	take_at(&all, &c, FLOW_SEND, 50, 1200);
+	assert_false(is_counted(&all, &c, 1));
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
+/* An end whose first position is known late: what was counted before may be wrong, what comes after is not. */
+static void test_position_known_late(void **state)
+{
+	struct flow_graph g = {0};
+	struct flow_channels all = {.graph = &g};
+	struct flow_channel c = {.chain = FLOW_NONE, .via = VIA_STREAM};
+	const int64_t origin = (1ll << 32) - 150; /* it wraps */
+	uint32_t sends[4], receives[4];
+
+	(void)state;
+	sends[0] = take_at(&all, &c, FLOW_SEND, 10, -1);
+	receives[0] = take_at(&all, &c, FLOW_RECEIVE, 20, origin);
+	sends[1] = take_at(&all, &c, FLOW_SEND, 30, -1);
+	receives[1] = take_at(&all, &c, FLOW_RECEIVE, 40, origin + 100);
+	take_at(&all, &c, FLOW_SEND, 50, -1);
+	/* a call is missing here */
+	sends[3] = take_at(&all, &c, FLOW_SEND, 60, (uint32_t)(origin + 400));
+	take_at(&all, &c, FLOW_RECEIVE, 70, (uint32_t)(origin + 300));
+	receives[3] = take_at(&all, &c, FLOW_RECEIVE, 80, (uint32_t)(origin + 400));
+	assert_true(c.ends[FLOW_SEND].known && c.ends[FLOW_RECEIVE].known);
+	for (uint32_t i = 0; i < g.edge_count; i++)
+		assert_int_equal(is_counted(&all, &c, i), g.edges[i].from != sends[3]);
+	assert_int_equal(g.edges[g.edge_count - 1].from, sends[3]);
+	assert_int_equal(g.edges[g.edge_count - 1].to, receives[3]);
+	assert_int_equal(g.edges[0].from, sends[0]);
+	assert_int_equal(g.edges[0].to, receives[0]);
+	assert_int_equal(g.edges[1].from, sends[1]);
+	assert_int_equal(g.edges[1].to, receives[1]);
+	flow_channel_free(&all, &c);
+	map_free(&all.counted);
+	flow_graph_free(&g);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_writers_that_return_late)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_writers_that_return_late),
+					   cmocka_unit_test(test_position_after_missing_call),
+					   cmocka_unit_test(test_position_proven),
+					   cmocka_unit_test(test_position_known_late)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

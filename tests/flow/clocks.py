@@ -19,7 +19,7 @@ weir, mark = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
 
 
-def run(name, clock, both_ways=True, count=1000, lost=None):
+def run(name, clock, both_ways=True, count=1000, lost=None, missing=None):
     rng = random.Random(name)
     with tempfile.TemporaryDirectory() as folder:
         a, b = Host('alpha', 1, lambda t: t), Host('beta', 2, clock)
@@ -28,7 +28,11 @@ def run(name, clock, both_ways=True, count=1000, lost=None):
         messages(a, b, count, rng)
         if both_ways:
             messages(b, a, count, rng)
-        traces = [a.write(mark, folder), b.write(mark, folder, *([line('loss', start=lost, stop=lost + 1000, cause='ring_full', events=10)] if lost else []))]
+        if missing:
+            lost = missing
+            b.rows = [row for i, row in enumerate(sorted(b.rows)) if row[0] < clock(lost) or i % 40]
+        loss = [line('loss', start=clock(lost), stop=clock(lost) + 1000, cause='ring_full', events=10)] if lost else []
+        traces = [a.write(mark, folder), b.write(mark, folder, *loss)]
         r = subprocess.run([weir, 'flow', *traces, '--json'], capture_output=True, text=True, check=True, timeout=120)
         screen = subprocess.run([weir, 'flow', *traces], capture_output=True, text=True, check=True, timeout=120)
     document = json.loads(r.stdout)
@@ -73,5 +77,7 @@ edges, document, text = run('lost', lambda t: t, lost=ORIGIN + LENGTH // 2)
 certain, contested = edges['stream']
 tap.check('calls are missing: what counts on them is contested from then on, and only that', certain > 500 and contested > 500 and
           certain + contested == 2000, edges)
+edges, document, _ = run('missing', skewed, missing=ORIGIN + LENGTH // 2)
+within('calls are missing', document['tables']['clocks']['rows'], int(document['origin']), skewed, 400_000)
 tap.check('calls are missing: the first line counts them', 'lost 10' in text.splitlines()[0], text)
 sys.exit(tap.end())

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """faults.py WEIR OBJSTORE CLOCK THIN [RUN...]: nodes of the object store that each do one thing wrong, recorded on four hosts with the
 content of their calls: `weir flow` has to name the host, the object, the bytes and the two calls, as the processes print them, and to
-find nothing in a healthy run; with 1 % of the calls lost it must not be wrong without a word of that; with clocks that differ, drift
-and are slewed it has to find how. Needs root. Speaks TAP."""
+find nothing in a healthy run; with 1 % of the calls or of their content lost it must not be wrong without a word of that; with clocks that
+differ, drift and are slewed it has to find how. Needs root. Speaks TAP."""
 import os
 import subprocess
 import sys
@@ -46,6 +46,14 @@ class Fault:
     def is_about(self, verdict):
         """Whether the verdict is this one, as far as it goes without the bytes and the calls."""
         return verdict['verdict'] == self.verdict and self.object == object_of(verdict)
+
+    def shows_as(self, verdict):
+        """Whether it is this one without the content of all calls: a file that is missing here or at the next node, or a replica that differs."""
+        if self.object != object_of(verdict):
+            return False
+        if self.kind in ('drop', 'keep'):
+            return verdict['verdict'] == 'never-stored'
+        return verdict['verdict'] == 'replicas-differ' and verdict['host'] == self.host
 
 
 # Several nodes that are wrong at once, each on an object of its own.
@@ -122,17 +130,18 @@ def contents(t, what, run):
     t.check(f'{what}: all content was recorded', not bad and total >= moved, bad, total, moved)
 
 
-def thinned(t, what, run, faults, seed):
-    """With calls missing, what is said and is not so comes with a word of the loss."""
+def thinned(t, what, run, faults, seed, table):
+    """With calls or content missing, what is said and is not so comes with a word of the loss."""
     traces = []
     for trace in run.traces:
-        traces.append(f'{trace[:-5]}.thin{seed}.weir')
-        subprocess.run([THIN, trace, traces[-1], str(seed), '1' if seed % 2 else '20'], check=True, capture_output=True, timeout=60)
+        traces.append(f'{trace[:-5]}.thin{seed}.{table}.weir')
+        subprocess.run([THIN, trace, traces[-1], str(seed), '1' if seed % 2 else '20', table], check=True, capture_output=True, timeout=60)
     doc = weir.document('flow', traces)
-    wrong = [v for v in doc['rows'] if not any(f.is_about(v) and v['host'] == f.host for f in faults)]
+    wrong = [v for v in doc['rows'] if not any((f.is_about(v) and v['host'] == f.host) or f.shows_as(v) for f in faults)]
     silent = [v for v in wrong if not any(w in (v['note'] or '') for w in ('lost', 'loss', 'missing'))]
-    t.check(f'{what}, 1 % of the calls lost ({seed}): {len(doc["rows"])} verdicts, of {len(wrong)} wrong ones each says that loss may be why',
-            not silent and doc['loss']['events'], doc['loss'], *silent[:5])
+    lost = doc['loss']['events'] if table == 'op' else doc['content']['lost']
+    t.check(f'{what}, 1 % of table {table} lost ({seed}): {len(doc["rows"])} verdicts, of {len(wrong)} wrong ones each says that loss may be why',
+            not silent and lost, doc['loss'], *silent[:5])
 
 
 class Clock:
@@ -194,7 +203,8 @@ def one(t, what, faults):
         contents(t, what, run)
         judge(t, what, run, folder, faults)
         for seed in (1, 2):
-            thinned(t, what, run, faults, seed)
+            for table in ('op', 'chunk'):
+                thinned(t, what, run, faults, seed, table)
 
 
 def main():

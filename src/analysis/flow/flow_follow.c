@@ -77,6 +77,10 @@ static bool taken_is_late(const struct flow_taken *t, const struct analysis_inpu
 
 		if (b->table == TABLE_SPAN)
 			return true;
+		/* positions that were taken to be certain are not */
+		if (b->table == TABLE_LOSS && (in->runs[0].lost || in->runs[0].lost_unknown) &&
+		    b->min[LOSS_START] < MIN(t->until, flow_loss_from(&t->state, b->recording)))
+			return true;
 		for (const struct analysis_reads *r = in->analysis->reads; r->table != TABLE_COUNT;
 		     r++) {
 			if (b->table == r->table && order_block_part(b, INT64_MIN, t->until))

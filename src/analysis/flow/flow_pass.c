@@ -441,6 +441,34 @@ static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
 	return false;
 }
 
+/* Sets loss_from, by the summaries of blocks: they may also be of losses in other tables. */
+static int losses_first(struct flow_state *s)
+{
+	const struct store *store = s->run->store;
+	size_t count = store_recording_count(store);
+	bool lost = s->run->lost || s->run->lost_unknown, dated = false;
+	int64_t *first = realloc(s->loss_from, (count + 1) * sizeof(*first));
+
+	if (!first)
+		return -ENOMEM;
+	s->loss_from = first;
+	s->loss_place_count = count;
+	for (size_t i = 0; i < count; i++)
+		first[i] = INT64_MAX;
+	for (size_t i = 0; i < store_block_count(store) && lost; i++) {
+		const struct store_block *b = store_block(store, i);
+
+		if (b->table != TABLE_LOSS || b->recording >= count ||
+		    b->min[LOSS_START] > b->max[LOSS_START])
+			continue;
+		first[b->recording] = MIN(first[b->recording], b->min[LOSS_START]);
+		dated = true;
+	}
+	for (size_t i = 0; i < count && lost && !dated; i++)
+		first[i] = INT64_MIN;
+	return 0;
+}
+
 /* Makes edges contested that rely on complete calls, where some are missing. */
 static void pass_contest_lost(struct flow_state *s)
 {
@@ -450,10 +478,10 @@ static void pass_contest_lost(struct flow_state *s)
 		return;
 	for (size_t i = 0; i < s->channel_count; i++) {
 		const struct flow_channel *c = &s->channels[i];
-		bool known = c->ends[FLOW_SEND].known && c->ends[FLOW_RECEIVE].known;
 
-		for (uint32_t e = c->chain; e != FLOW_NONE && !known; e = g->edges[e].chain) {
-			if (is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
+		for (uint32_t e = c->chain; e != FLOW_NONE; e = g->edges[e].chain) {
+			if (flow_channel_counts(&s->streams, c, g->edges[e].from, g->edges[e].to) &&
+			    is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
 				flow_graph_contest(g, e);
 		}
 	}
@@ -473,10 +501,13 @@ static int pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, ui
 {
 	struct flow_state *s = arg;
 	const struct flow_node *from = &s->graph.nodes[send], *to = &s->graph.nodes[receive];
+	uint16_t place[] = {flow_node_place(&s->graph, from), flow_node_place(&s->graph, to)};
 
-	(void)ch;
-	return flow_clocks_pair(s->clocks, flow_node_place(&s->graph, from), from->start,
-				flow_node_place(&s->graph, to), flow_node_end(to));
+	if ((flow_node_end(from) >= flow_loss_from(s, place[0]) ||
+	     flow_node_end(to) >= flow_loss_from(s, place[1])) &&
+	    flow_channel_counts(&s->streams, ch, send, receive))
+		return 0;
+	return flow_clocks_pair(s->clocks, place[0], from->start, place[1], flow_node_end(to));
 }
 
 static int pass_clocks(struct flow_state *s)
@@ -541,6 +572,8 @@ int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 	if (!s->acts)
 		r = flow_pass_begin(s, err);
 	if (r >= 0)
+		r = losses_first(s);
+	if (r >= 0)
 		r = analysis_stream_part(&m, in, run, from, to, err);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
 		if (analysis_stopped(in))
@@ -581,6 +614,7 @@ void flow_state_free(struct flow_state *s)
 	flow_content_free(s);
 	for (size_t i = 0; i < s->channel_count; i++)
 		flow_channel_free(&s->streams, &s->channels[i]);
+	map_free(&s->streams.counted);
 	for (size_t i = 0; i < s->file_count; i++)
 		flow_extents_free(&s->files[i].written, &s->room);
 	flow_graph_free(&s->graph);
@@ -598,6 +632,7 @@ void flow_state_free(struct flow_state *s)
 	free(s->maps);
 	map_free(&s->map_of);
 	free(s->losses);
+	free(s->loss_from);
 	free(s->takings);
 	free(s->acts);
 	idmap_free(&s->object_of_version);

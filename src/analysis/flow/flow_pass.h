@@ -307,12 +307,15 @@ struct flow_state {
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
+	struct map unseen; /* processes that sent or stored bytes whose content is not known -> 1 */
 	struct flow_suspect *suspects;
 	size_t suspect_count, suspect_cap;
 	struct flow_clocks *clocks;
 
 	struct flow_loss *losses;
 	size_t loss_count, loss_cap;
+	int64_t *loss_from; /* of each recording: flow_loss_from() */
+	size_t loss_place_count;
 
 	uint64_t calls;
 	/* receives that ended before their send began, by the same clock */
@@ -337,6 +340,12 @@ int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 /* Call after the last part: settles what is only known then, and numbers operations. */
 int flow_pass_end(struct flow_state *s, struct error *err);
 void flow_state_free(struct flow_state *s);
+
+/* When calls of a recording may be missing for the first time; INT64_MAX: never. */
+static inline int64_t flow_loss_from(const struct flow_state *s, uint32_t place)
+{
+	return place < s->loss_place_count ? s->loss_from[place] : INT64_MIN;
+}
 
 /* The node of this call, created on first use. Its index, FLOW_NONE at the limit, or -ENOMEM. */
 int64_t flow_call_node(struct flow_state *s, struct flow_call *c) _must_check_;

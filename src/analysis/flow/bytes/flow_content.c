@@ -324,14 +324,52 @@ static void file_explained(struct flow_state *s, const struct flow_call *c, uint
 	}
 }
 
+/* Bytes [from, to) of a file were written, but not what they are. */
+static int file_unknown(struct flow_state *s, struct flow_file *f, int64_t from, int64_t to,
+			uint32_t node)
+{
+	int r = 0;
+
+	for (int64_t n; from < to && r >= 0; from += n) {
+		n = MIN(to - from, CONTENT_PIECE - from % CONTENT_PIECE);
+		r = flow_pieces_add(&s->pieces, &f->pieces, &(struct flow_chunk){.size = n}, from,
+				    node);
+	}
+	return r;
+}
+
+/*
+ * The bytes of a write that no hash covers: the pieces that they are in cannot be compared, neither with another file nor with
+ * what a read returns.
+ */
+static int content_gaps(struct flow_state *s, const struct flow_call *c,
+			const struct flow_chunks *all, struct flow_file *f, int64_t pos)
+{
+	int64_t done = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < all->count && r >= 0; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+
+		if (!chunk_is_of(k, FLOW_SEND) || !k->has_hash ||
+		    (k->form != FORM_PIECE && k->form != FORM_PART))
+			continue;
+		r = file_unknown(s, f, pos + done, pos + k->call_pos, c->node);
+		done = MAX(done, k->call_pos + k->size);
+	}
+	return r < 0 ? r : file_unknown(s, f, pos + done, pos + c->bytes, c->node);
+}
+
 static int content_file(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
-			uint32_t object, enum flow_side side)
+			uint32_t object, enum flow_side side, int64_t pos)
 {
 	struct flow_file *f = &s->files[s->objects[object].file];
 	int r = 0;
 
 	if (side == FLOW_RECEIVE && f->maps != FLOW_NONE)
 		return flow_mapped_read(s, c, object, all);
+	if (side == FLOW_SEND)
+		r = content_gaps(s, c, all, f, pos);
 	for (size_t i = 0; i < all->count && r >= 0; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 		bool piece = k->form == FORM_PIECE || k->form == FORM_PART,
@@ -352,12 +390,17 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	return r;
 }
 
-/* Counts a stream's bytes with unknown content: data that seems never sent may be among them. */
-static void content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
-			   enum flow_side side)
+/* Notes bytes with unknown content: data that seems never sent, or never stored, may be among them. */
+static int content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			  enum flow_side side, int64_t bytes)
 {
-	if (!(spot & FLOW_SPOT_FILE) && c->bytes > 0)
-		s->channels[spot].ends[side].unseen += c->bytes;
+	if (bytes <= 0)
+		return 0;
+	if (!(spot & FLOW_SPOT_FILE))
+		s->channels[spot].ends[side].unseen += bytes;
+	if (side != FLOW_SEND || !s->content_sums.bytes)
+		return 0;
+	return map_set(&s->unseen, (uint64_t)s->tasks[c->task].process_id, 1);
 }
 
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
@@ -371,14 +414,12 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	int64_t n;
 	int r;
 
-	if (!all || pos < 0 || c->bytes <= 0) {
-		content_unseen(s, c, spot, side);
-		return 0;
-	}
+	if (!all || pos < 0 || c->bytes <= 0)
+		return content_unseen(s, c, spot, side, c->bytes);
 	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
 	if (n < 0)
 		return (int)n;
-	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
+	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side, pos)
 				  : content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
 	/* recorded only once: the bytes sent out are the same */
@@ -387,14 +428,13 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0)
 		return r;
-	if (!payload && !hashed) {
-		content_unseen(s, c, spot, side);
-		return 0;
-	}
+	size = payload ? size : hashed ? (size_t)c->bytes : 0;
+	r = content_unseen(s, c, spot, side, c->bytes - (int64_t)size);
+	if (r < 0 || !size)
+		return r;
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
-	size = payload ? size : (size_t)c->bytes;
 	return side == FLOW_SEND
 		       ? flow_links_out(&s->links, s->tasks[c->task].process_id, spot, pos,
 					(uint32_t)n, payload, size, hashed ? &hash : NULL)
@@ -406,6 +446,7 @@ void flow_content_free(struct flow_state *s)
 {
 	flow_pieces_free(&s->pieces);
 	flow_links_free(&s->links);
+	map_free(&s->unseen);
 	free(s->suspects);
 	for (size_t i = 0; i < s->task_count; i++) {
 		for (size_t k = 0; k < FLOW_CHUNKS_OPEN; k++) {

@@ -145,6 +145,15 @@ static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
 	return FLOW_NONE;
 }
 
+/* A note if the process sent or stored bytes whose content is not known; else `note`. */
+static const char *note_unseen(const struct flow_verdicts *v, int64_t process_id, const char *note)
+{
+	return map_get(&v->s->unseen, (uint64_t)process_id, NULL)
+		       ? "the content of some of its calls is missing, or not known as a whole: "
+			 "the bytes that were not found may be among it"
+		       : note;
+}
+
 /*
  * Bytes that seem not to have been stored or forwarded, because they were altered: a file with the name exists, and
  * differs. 1: this is the verdict.
@@ -164,7 +173,8 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 				   .first_spot = k->in_spot,
 				   .first_side = FLOW_RECEIVE,
 				   .second_side = FLOW_SEND,
-				   .absence = true};
+				   .absence = true,
+				   .note = note_unseen(v, k->process_id, NULL)};
 	const struct flow_range *took = NULL;
 	int r;
 
@@ -259,7 +269,8 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 				   .second_spot = k->out_spot,
 				   .first_side = FLOW_RECEIVE,
 				   .second_side = FLOW_SEND,
-				   .absence = true};
+				   .absence = true,
+				   .note = note_unseen(v, k->process_id, NULL)};
 	struct flow_reference ref;
 	int r;
 
@@ -601,12 +612,14 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 {
 	const struct flow_segment *s = segment_of(v, process_id, in_spot, gap);
 	struct flow_place place = {.object = FLOW_NONE, .pos = flow_stream_pos(v, in_spot, gap[0])};
-	struct flow_verdict row = {.what = stores ? "never-stored" : "never-sent",
-				   .second = FLOW_NONE,
-				   .first_spot = in_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .absence = true,
-				   .note = "the process may have discarded them on purpose"};
+	struct flow_verdict row = {
+		.what = stores ? "never-stored" : "never-sent",
+		.second = FLOW_NONE,
+		.first_spot = in_spot,
+		.first_side = FLOW_RECEIVE,
+		.absence = true,
+		.note = note_unseen(v, process_id,
+				    "the process may have discarded them on purpose")};
 	struct flow_reference ref;
 	int r;
 

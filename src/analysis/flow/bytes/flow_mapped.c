@@ -286,7 +286,7 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 	r = mapped_replaced(s, c, f, k, m, several);
 	if (r < 0)
 		return r;
-	if (several) {
+	if (several || (have && have->doubtful)) {
 		flow_pieces_drop(&s->pieces, &f->pieces, index);
 		s->mapped_unsure += (uint64_t)k->size;
 		return 0;

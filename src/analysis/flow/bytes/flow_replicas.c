@@ -169,6 +169,22 @@ bool flow_replicas_differ(const struct flow_verdicts *v, uint32_t a, uint32_t b,
 	return *ret < end;
 }
 
+/* True if the files have a piece whose content is known of both. */
+static bool replicas_comparable(const struct flow_verdicts *v, uint32_t a, uint32_t b)
+{
+	const struct flow_file *x = flow_replica_file(v, a), *y = flow_replica_file(v, b);
+	uint64_t index, at;
+	size_t pos = 0;
+
+	while (map_next(&x->pieces, &pos, &index, &at)) {
+		const struct flow_piece *other = flow_piece_at(&v->s->pieces, &y->pieces, index);
+
+		if (other && !other->doubtful && !v->s->pieces.all[at].doubtful)
+			return true;
+	}
+	return false;
+}
+
 size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 			   const struct flow_replica **to, size_t *ret_next)
 {
@@ -227,6 +243,8 @@ static void replicas_relate(struct flow_verdicts *v)
 
 				if (first != FLOW_NONE)
 					*newest = MAX(*newest, v->s->graph.nodes[first].start);
+				if (!replicas_comparable(v, g[a]->object, g[b]->object))
+					continue;
 				p->common[g[a]->folder][g[b]->folder]++;
 				if (!flow_replicas_differ(v, g[a]->object, g[b]->object, 0, &at))
 					p->equal[g[a]->folder][g[b]->folder]++;

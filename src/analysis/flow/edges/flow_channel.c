@@ -334,6 +334,71 @@ static int64_t unwrapped(const struct flow_end *end, int64_t pos)
 	return end->known ? end->total + (int32_t)((uint32_t)pos - (uint32_t)end->total) : pos;
 }
 
+static uint64_t counted_key(uint32_t node, enum flow_side side)
+{
+	return (uint64_t)node * 2 + side;
+}
+
+bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
+			 uint32_t send, uint32_t receive)
+{
+	return !c->ends[FLOW_SEND].known || !c->ends[FLOW_RECEIVE].known ||
+	       map_get(&all->counted, counted_key(send, FLOW_SEND), NULL) ||
+	       map_get(&all->counted, counted_key(receive, FLOW_RECEIVE), NULL);
+}
+
+/* Notes a call without a position on an end that has known ones. */
+static int channel_count(struct flow_channels *all, struct flow_end *end, enum flow_side side,
+			 uint32_t node, bool overlaps)
+{
+	if (overlaps)
+		end->run_count = FLOW_RUN_MAX + 1;
+	else if (end->run_count < FLOW_RUN_MAX)
+		end->run[end->run_count++] = node;
+	else
+		end->run_count = FLOW_RUN_MAX + 1;
+	return map_set(&all->counted, counted_key(node, side), 1);
+}
+
+/* No bytes are missing between the last two known positions. */
+static void channel_prove(struct flow_channels *all, const struct flow_end *end,
+			  enum flow_side side)
+{
+	for (uint32_t i = 0; i < end->run_count && end->run_count <= FLOW_RUN_MAX; i++)
+		(void)map_del(&all->counted, counted_key(end->run[i], side));
+}
+
+/* Moves what an end counted from 0 to where its first known position shows that it is. */
+static int channel_anchor(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			  int64_t pos)
+{
+	struct flow_end *end = &c->ends[side];
+	struct flow_graph *g = all->graph;
+	int64_t at = unwrapped(&c->ends[!side], pos), shift = at - end->total;
+	int r = 0;
+
+	for (size_t i = end->first; i < end->count && r >= 0; i++) {
+		struct flow_item *x = &end->items[i];
+
+		x->pos += shift;
+		x->low += shift;
+		x->high += shift;
+		r = map_set(&all->counted, counted_key(x->node, side), 1);
+	}
+	for (uint32_t e = c->chain; e != FLOW_NONE && r >= 0; e = g->edges[e].chain) {
+		struct flow_arc *k = &g->edges[e];
+
+		if (side == FLOW_RECEIVE && k->pos >= 0)
+			k->pos = flow_edge_pos(k->pos + shift);
+		r = map_set(&all->counted, counted_key(side == FLOW_SEND ? k->from : k->to, side),
+			    1);
+	}
+	end->origin = shift;
+	end->total = at;
+	end->known = true;
+	return r;
+}
+
 static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			 struct flow_item *x, int64_t pos, bool sure, struct channel_ghosts *ghosts)
 {
@@ -345,18 +410,24 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 		c->born = x->start;
 	x->left = x->bytes;
 	x->exact = true;
-	if (pos >= 0 && (!end->used || end->known)) {
+	if (pos >= 0 && end->used && !end->known)
+		r = channel_anchor(all, c, side, pos);
+	if (pos >= 0 && r >= 0) {
 		x->pos = unwrapped(end, pos);
 		if (!end->used)
 			end->origin = x->pos;
+		if (sure && x->pos == end->total)
+			channel_prove(all, end, side);
+		end->run_count = 0;
 		end->known = true;
 		overlaps = !sure;
-	} else {
+	} else if (r >= 0) {
 		x->pos = end->total;
+		r = end->known ? channel_count(all, end, side, x->node, overlaps) : 0;
 	}
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
-	if (overlaps)
+	if (overlaps && r >= 0)
 		r = channel_overlap(all, c, side, x, ghosts);
 	for (size_t i = 0; i < ghosts->count; i++) {
 		ghosts->all[i].pos = x->pos;

@@ -8,6 +8,10 @@
  * bytes of the overlapping calls are in a range that is certain, in an uncertain order, and their edges to the other
  * end are contested. A call that blocks may return long after others of its end: edges made in the meantime then become
  * contested.
+ *
+ * Calls whose content was lost have no known position, and are counted from the last known one. This is right unless calls
+ * between them are missing; if the next known position is where the count has arrived, none is. An end that had none so far is
+ * counted from 0 until a position is known, and moved there then.
  */
 #pragma once
 
@@ -15,6 +19,8 @@
 
 /* calls that wait for the other end, over all channels: 288 MiB */
 #define FLOW_ITEMS_MAX (3u << 20)
+
+#define FLOW_RUN_MAX 4
 
 enum flow_side { FLOW_SEND, FLOW_RECEIVE };
 
@@ -46,6 +52,8 @@ struct flow_end {
 	uint32_t task;	   /* last user; FLOW_NONE: none */
 	int64_t file_id;   /* file used by the calls */
 	struct map pieces; /* index of a piece -> its hash (flow_content.h) */
+	/* calls without a position since the last known one: more than fit in `run` if run_count is larger */
+	uint32_t run[FLOW_RUN_MAX], run_count;
 };
 
 struct flow_channel {
@@ -71,6 +79,8 @@ struct flow_channels {
 	/* Called for each certain pair of a send and a receive in two recordings, for their clocks. May be NULL. */
 	int (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
 	void *arg;
+	/* calls without a position on ends with known ones: node * 2 + side -> 1 */
+	struct map counted;
 };
 
 /*
@@ -82,6 +92,9 @@ int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum fl
 /* An unfinished call of one end has moved an unknown number of bytes since `start`: edges since then become contested. */
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			int64_t start);
+/* True if an edge between the two calls may be wrong if the stream has calls that are missing. */
+bool flow_channel_counts(const struct flow_channels *all, const struct flow_channel *c,
+			 uint32_t send, uint32_t receive);
 /* Drops the waiting calls. */
 void flow_channel_clear(struct flow_channels *all, struct flow_channel *c);
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c);
