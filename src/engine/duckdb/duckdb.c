@@ -16,8 +16,10 @@
 int duck_run(struct duck *e, const char *sql, struct error *err)
 {
 	duckdb_result result;
-	int r = 0;
+	int r = macros_declare(e, sql, err);
 
+	if (r < 0)
+		return r;
 	if (e->api->query(e->con, sql, &result))
 		r = message_from_duckdb(e->api->result_error(&result), sql, err);
 	e->api->destroy_result(&result);
@@ -97,73 +99,40 @@ static int open_database(struct duck *e, const struct engine_options *opt, struc
 	return r;
 }
 
-/* The vocabularies of all CODE columns; columns with the same name share one. */
-static int make_vocabularies(struct duck *e, struct error *err)
+/* The name of a CODE column as the schema has it, which lives as long as the process; NULL: there is none. */
+static const char *vocab_column(const char *column)
 {
 	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
 		const struct table_def *def = schema_table(t);
 
 		for (unsigned int c = 0; c < def->column_count; c++) {
-			int r;
-
-			if (def->columns[c].type != COLUMN_CODE ||
-			    duck_vocab(e, def->columns[c].name))
-				continue;
-			assert(e->vocab_count < ARRAY_SIZE(e->vocab));
-			e->vocab_columns[e->vocab_count] = def->columns[c].name;
-			r = words_of_vocab(e->api, def->columns[c].name,
-					   &e->vocab[e->vocab_count++]);
-			if (r < 0)
-				return error_errno(err, r, "cannot declare the values of %s",
-						   def->columns[c].name);
+			if (def->columns[c].type == COLUMN_CODE &&
+			    !strcmp(def->columns[c].name, column))
+				return def->columns[c].name;
 		}
-	}
-	return 0;
-}
-
-const struct words *duck_vocab(const struct duck *e, const char *column)
-{
-	for (size_t i = 0; i < e->vocab_count; i++) {
-		if (!strcmp(e->vocab_columns[i], column))
-			return &e->vocab[i];
 	}
 	return NULL;
 }
 
-/* True for a statement that may list tables, in any of DuckDB's ways, or take their names from values. */
-static bool views_are_listed(const char *sql)
+int duck_vocab(struct duck *e, const char *column, const struct words **ret, struct error *err)
 {
-	static const char *const words[] = {"show",    "describe", "summarize", "pragma", "schema",
-					    "duckdb_", "sqlite_",  "pg_",	"export", "query"};
+	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcasestr(sql, words[i]))
-			return true;
+	for (size_t i = 0; i < e->vocab_count; i++) {
+		*ret = &e->vocab[i];
+		if (!strcmp(e->vocab_columns[i], column))
+			return 0;
 	}
-	return false;
-}
-
-/*
- * Declares the views that a statement may read; NULL: all. DuckDB binds a view when it is declared, and then names of all
- * rows are looked up: all views take 0.2 s of CPU in a trace of 30,000 files, three quarters of a short statement's time.
- */
-static int views_declare(struct duck *e, const char *statement, struct error *err)
-{
-	bool all = !statement || views_are_listed(statement);
-
-	for (unsigned int t = 0; t <= TABLE_COUNT; t++) {
-		const char *name = t < TABLE_COUNT ? schema_table(t)->name : "op_named";
-		char sql[256];
-		int r;
-
-		if (e->view_made[t] || (!all && !strcasestr(statement, name)))
-			continue;
-		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()", name, name);
-		r = duck_run(e, sql, err);
-		if (r < 0)
-			return r;
-		e->view_made[t] = true;
-	}
+	*ret = NULL;
+	column = vocab_column(column);
+	if (!column)
+		return 0;
+	assert(e->vocab_count < ARRAY_SIZE(e->vocab));
+	r = words_of_vocab(e->api, column, &e->vocab[e->vocab_count]);
+	if (r < 0)
+		return error_errno(err, r, "cannot declare the values of %s", column);
+	*ret = &e->vocab[e->vocab_count];
+	e->vocab_columns[e->vocab_count++] = column;
 	return 0;
 }
 
@@ -214,6 +183,23 @@ static unsigned int cpus(void)
 	return n < 1 ? 1 : (unsigned int)n;
 }
 
+/*
+ * A thread for so many rows. On fewer another one costs more than it saves: each statement wakes it, and the first one
+ * busy-waits until it is done (diagnose of a small trace took 6 % more CPU, 10 % on a busy machine).
+ */
+#define THREAD_ROWS 32768u
+
+static unsigned int duck_threads(const struct store *s, const struct engine_options *opt)
+{
+	uint64_t rows = 0;
+
+	if (opt->threads || !opt->only_rows || store_is_growing(s))
+		return opt->threads ? opt->threads : cpus();
+	for (size_t i = 0; i < store_block_count(s); i++)
+		rows += store_block(s, i)->rows;
+	return (unsigned int)MIN(cpus(), 1 + rows / THREAD_ROWS);
+}
+
 static int duck_start(struct duck *e, const struct engine_options *opt, struct error *err)
 {
 	int r = duckdb_load(opt->library, &e->api, &e->library, err);
@@ -227,8 +213,6 @@ static int duck_start(struct duck *e, const struct engine_options *opt, struct e
 		r = open_database(e, opt, err);
 	if (r >= 0)
 		r = duck_run(e, "SET errors_as_json = true", err);
-	if (r >= 0)
-		r = make_vocabularies(e, err);
 	if (r >= 0)
 		r = duck_pin(e, err);
 	if (r >= 0)
@@ -317,7 +301,7 @@ static int duck_open(struct engine **ret, struct store *store, const struct engi
 	e->confined = opt->confined;
 	e->store = store;
 	e->borrowed = opt->borrowed;
-	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
+	e->threads = MIN(duck_threads(store, opt), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	alive_add(e);
 	r = duck_start(e, opt, err);
@@ -453,18 +437,44 @@ static const char *execute_prepared(const struct duckdb_api *d, duckdb_prepared_
 	return message ? message : "no reason given";
 }
 
-/* Runs statement i of a list over the pinned blocks. `sql`: the text to which errors refer; NULL: none. */
-static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, const char *sql,
+/* Prepares statement i of a list. The list no longer has it then. */
+static bool duck_prepare(struct duck *e, duckdb_extracted_statements list, size_t i,
+			 duckdb_prepared_statement *ret)
+{
+	return !e->api->prepare_extracted_statement(e->con, list, i, ret);
+}
+
+/* The same for a text. A statement that fails is prepared again with all views, among which its message suggests names. */
+static int duck_prepare_named(struct duck_statements *s, size_t i, duckdb_prepared_statement *ret,
+			      struct error *err)
+{
+	struct duck *e = s->e;
+	int r = views_declare(e, s->head.count == 1 ? s->sql : NULL, err);
+
+	if (r < 0 || duck_prepare(e, s->list, i, ret) || views_are_complete(e))
+		return r;
+	r = views_declare(e, NULL, err);
+	if (r < 0)
+		return r;
+	e->api->destroy_prepare(ret);
+	e->api->destroy_extracted(&s->list);
+	(void)e->api->extract_statements(e->con, s->sql, &s->list);
+	(void)duck_prepare(e, s->list, i, ret);
+	return 0;
+}
+
+/* Runs a statement over the pinned blocks, and frees it. `sql`: the text to which errors refer; NULL: none. */
+static int execute(struct duck *e, duckdb_prepared_statement prepared, const char *sql,
 		   struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
-	duckdb_prepared_statement prepared = NULL;
+	const char *wrong = prepared ? d->prepare_error(prepared) : "no reason given";
 	duckdb_pending_result pending = NULL;
 	duckdb_result result = {0}; /* the library may fail without setting it */
 	int r = 0;
 
-	if (d->prepare_extracted_statement(e->con, list, i, &prepared)) {
-		r = message_from_duckdb(prepared ? d->prepare_error(prepared) : NULL, sql, err);
+	if (wrong) {
+		r = message_from_duckdb(wrong, sql, err);
 	} else if (e->confined && sql) {
 		r = admit_statement(d->prepared_statement_type(prepared), sql, err);
 	}
@@ -483,56 +493,39 @@ static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, c
 	return r < 0 ? r : result_new(e, &result, ret, err);
 }
 
-/* Runs a statement again with all views, among which the message of its failure then suggests one. */
-static int execute_again(struct duck *e, size_t i, const char *sql, struct engine_result **ret,
-			 struct error *err)
-{
-	const struct duckdb_api *d = e->api;
-	duckdb_extracted_statements list = NULL;
-	int r;
-
-	*err = (struct error){0};
-	r = views_declare(e, NULL, err);
-	if (r < 0)
-		return r;
-	d->extract_statements(e->con, sql, &list); /* the first time it succeeded */
-	r = execute(e, list, i, sql, ret, err);
-	d->destroy_extracted(&list);
-	return r;
-}
-
 static int duck_execute(struct engine_statements *statements, size_t i, struct engine_result **ret,
 			struct error *err)
 {
 	struct duck_statements *s = (struct duck_statements *)statements;
+	duckdb_prepared_statement prepared = NULL;
 	int r = duck_pin(s->e, err);
 
 	assert(i < statements->count);
 	if (r < 0)
 		return r;
-	r = views_declare(s->e, s->sql, err);
+	r = macros_declare(s->e, s->sql, err);
 	if (r < 0)
 		return r;
 	r = users_declare(s->e, err);
 	if (r < 0)
 		return r;
-	r = execute(s->e, s->list, i, s->sql, ret, err);
-	return r < 0 && strstr(err->message, "did you mean")
-		       ? execute_again(s->e, i, s->sql, ret, err)
-		       : r;
+	r = duck_prepare_named(s, i, &prepared, err);
+	return r < 0 ? r : execute(s->e, prepared, s->sql, ret, err);
 }
 
 int duck_run_text(struct duck *e, const char *sql, struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_extracted_statements list = NULL;
+	duckdb_prepared_statement prepared = NULL;
 	idx_t count = d->extract_statements(e->con, sql, &list);
-	int r;
+	int r = macros_declare(e, sql, err);
 
-	if (count == 1) {
+	if (r >= 0 && count == 1) {
 		/* do not report a position in a statement that the user did not write */
-		r = execute(e, list, 0, NULL, ret, err);
-	} else {
+		(void)duck_prepare(e, list, 0, &prepared);
+		r = execute(e, prepared, NULL, ret, err);
+	} else if (r >= 0) {
 		const char *message = list ? d->extract_statements_error(list) : NULL;
 
 		r = message_from_duckdb(message, sql, err);
