@@ -5,18 +5,20 @@
  *
  * What a process received over one sequence is compared with what it sent over another, message by message. Most relays
  * rewrite what they forward, filter it, or answer it themselves. So a pair of sequences is judged only if nearly all that
- * was received is sent on as it came, and what happens more often than once in RELAY_TIMES messages is not reported. Where
- * answers go back to the sender, messages may be answered instead of forwarded, or repeated for want of an answer: then
- * only altered ones are reported.
+ * was received is sent on as it came, and what happens to more than a few messages is taken for the process's purpose.
+ * Where answers go back to the sender, messages may be answered instead of forwarded, or repeated for want of an answer:
+ * then only altered ones are reported.
  */
 #include <errno.h>
 
 #include "analysis/flow/bytes/flow_messages.h"
 #include "base/array.h"
 
-#define RELAY_LEAST 8  /* messages: fewer do not show that a process sends on what it receives */
-#define RELAY_TIMES 32 /* messages sent on as they came, per occasion on which one was not */
-#define RELAY_MOST  5  /* all but one in five of the received messages are sent on */
+#define RELAY_LEAST 8 /* messages: fewer do not show that a process sends on what it receives */
+/* messages sent on as they came, per one that was altered, and per occasion on which they were dropped, repeated or re-ordered */
+#define ALTERED_TIMES 16
+#define RELAY_TIMES   32
+#define RELAY_MOST    5 /* all but one in five of the received messages are sent on */
 /* bytes: where only hashes are recorded, shorter messages have equal sizes by chance */
 #define RELAY_COMPARABLE 160
 
@@ -397,13 +399,14 @@ static int relay_order(struct relay *p, struct relay_found *found)
 }
 
 /* Reports what happens seldom. */
-static int relay_report(struct relay *p, int (*find)(struct relay *p, struct relay_found *found))
+static int relay_report(struct relay *p, size_t times,
+			int (*find)(struct relay *p, struct relay_found *found))
 {
 	struct relay_found found = {0};
 	int e = find(p, &found);
 
 	for (size_t i = 0; i < found.count && e >= 0; i++) {
-		if (found.count * RELAY_TIMES <= p->forwarded)
+		if (found.count * times <= p->forwarded)
 			e = flow_content_suspect(p->r->s, &found.all[i]);
 	}
 	free(found.all);
@@ -441,12 +444,12 @@ static int relay_verdicts(struct relay *p)
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
 		return 0;
 	}
-	e = relay_report(p, relay_altered);
+	e = relay_report(p, ALTERED_TIMES, relay_altered);
 	if (e >= 0 && p->one_way)
-		e = relay_report(p, relay_dropped);
+		e = relay_report(p, RELAY_TIMES, relay_dropped);
 	if (e >= 0 && p->one_way)
-		e = relay_report(p, relay_twice);
-	return e < 0 || !p->one_way || !p->ordered ? e : relay_report(p, relay_order);
+		e = relay_report(p, RELAY_TIMES, relay_twice);
+	return e < 0 || !p->one_way || !p->ordered ? e : relay_report(p, RELAY_TIMES, relay_order);
 }
 
 static int relay_judge(struct relays *r, uint32_t out, const struct relay_pair *pair)
