@@ -97,6 +97,15 @@ def relay_reports(way, on):
         on.send(os.urandom(16) if i in (20, 40) else data)
 
 
+def relay_beats(way, on):
+    """Sends a message of its own for one that it received, and another one."""
+    for i in range(COUNT):
+        data = way.take()[0]
+        on.send(data[:100] + b'alive   ' + data[108:] if i == 20 else data)
+        if i == 40:
+            on.send(os.urandom(200))
+
+
 def relay_spread(way, on):
     """Sends each to two, from one socket."""
     other = Way('udp', None)
@@ -261,8 +270,10 @@ else:
     for kind, content in itertools.product(('udp', 'packets'), ('bytes', 'hash')):
         check_short(result, kind, content)
         check_right(result, kind, 'heads', content)
-    for kind, mode in itertools.product(('udp', 'packets'), ('header', 'some', 'wrap', 'filter', 'reports', 'threads')):
-        check_right(result, kind, mode, 'bytes' if kind == 'udp' else 'hash')
+    for mode in ('header', 'some', 'wrap', 'filter', 'reports', 'beats', 'threads'):
+        check_right(result, 'udp', mode, 'bytes')
+    for mode in ('some', 'filter', 'beats'):
+        check_right(result, 'packets', mode, 'hash')
     check_right(result, 'udp', 'spread', 'bytes')
     check_right(result, 'udp', 'proxy', 'bytes')
     check_right(result, 'udp', 'proxy', 'hash')

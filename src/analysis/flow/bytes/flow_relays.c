@@ -5,19 +5,21 @@
  *
  * What a process received over one sequence is compared with what it sent over another, message by message. Most relays
  * rewrite what they forward, filter it, or answer it themselves. So a pair of sequences is judged only if nearly all that
- * was received is sent on as it came, and what happens to more than one message in RELAY_TIMES is not reported. Where
- * answers go back to the sender, messages may be answered instead of forwarded, or repeated for want of an answer: then
- * only altered ones are reported.
+ * was received is sent on as it came, and what happens to more than a few messages is taken for the process's purpose.
+ * Where answers go back to the sender, messages may be answered instead of forwarded, or repeated for want of an answer:
+ * then only altered ones are reported.
  */
 #include <errno.h>
 
 #include "analysis/flow/bytes/flow_messages.h"
 #include "base/array.h"
 
-#define RELAY_LEAST 8  /* messages: fewer do not show that a process sends on what it receives */
-#define RELAY_TIMES 16 /* messages sent on as they came, per message that was not */
-#define RELAY_MOST  5  /* all but one in five of the received messages are sent on */
-/* bytes: links (flow_links.c) show what is equal in messages that are not shorter */
+#define RELAY_LEAST 8 /* messages: fewer do not show that a process sends on what it receives */
+/* messages sent on as they came, per one that was altered, and per occasion on which they were dropped, repeated or re-ordered */
+#define ALTERED_TIMES 16
+#define RELAY_TIMES   32
+#define RELAY_MOST    5 /* all but one in five of the received messages are sent on */
+/* bytes: where only hashes are recorded, shorter messages have equal sizes by chance */
 #define RELAY_COMPARABLE 160
 
 /* The received message to which a sent one is equal; FLOW_NONE: none. */
@@ -50,7 +52,6 @@ struct relay_pair {
 struct relay_found {
 	struct flow_suspect *all;
 	size_t count, cap;
-	size_t messages;
 };
 
 /* A pair that is judged. */
@@ -221,10 +222,9 @@ static bool relay_differs(const struct relay *p, const struct flow_message *in,
 		range[0] = d->in_pos - in->place;
 		range[1] = range[0] + d->bytes;
 	}
-	if (n || (l->payload && in->size >= RELAY_COMPARABLE) ||
-	    relay_links(l->links, l->link_count, in, out, &d))
-		return n == 1;
-	return in->other == FLOW_NONE;
+	if (n || l->payload) /* enough bytes around the difference are equal */
+		return n == 1 && !d->weak;
+	return in->size >= RELAY_COMPARABLE && in->other == FLOW_NONE;
 }
 
 /* The only message of the process's own that it sent between two others; FLOW_NONE: none, or several. */
@@ -242,9 +242,28 @@ static uint32_t relay_between(const struct relay *p, uint32_t from, uint32_t to)
 	return found;
 }
 
-/* Single messages between two that were sent on, if another one was sent between these. */
+/* Number of messages among those sent on that the process had not received. */
+static size_t relay_own(const struct relay *p)
+{
+	uint32_t first = FLOW_NONE, last = 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->span; i++) {
+		first = MIN(first, p->to[i]);
+		last = p->to[i] == FLOW_NONE ? last : MAX(last, p->to[i]);
+	}
+	for (uint32_t k = first; k < last; k++)
+		n += p->origins[k].sequence == FLOW_NONE;
+	return n;
+}
+
+/*
+ * Single messages between two that were sent on, if another one was sent between these. A process that also sends others of
+ * its own may have made this one as well.
+ */
 static int relay_altered(struct relay *p, struct relay_found *found)
 {
+	size_t own_count = relay_own(p);
 	int e = 0;
 
 	for (uint32_t i = 1; i + 1 < p->span && e >= 0; i++) {
@@ -258,7 +277,6 @@ static int relay_altered(struct relay *p, struct relay_found *found)
 		if (own == FLOW_NONE || !relay_differs(p, x, &p->out->all[own], range))
 			continue;
 		p->to[i] = own;
-		found->messages++;
 		e = relay_suspect(p, found,
 				  &(struct flow_suspect){.what = FLOW_FORWARDED_OTHER,
 							 .first = x->node,
@@ -268,6 +286,10 @@ static int relay_altered(struct relay *p, struct relay_found *found)
 							 .to = x->pos + range[1],
 							 .place = x->place + range[0]});
 	}
+	if (found->count == own_count)
+		return e;
+	p->r->s->unfollowed_messages += found->count;
+	found->count = 0;
 	return e;
 }
 
@@ -286,7 +308,6 @@ static int relay_gap(struct relay *p, uint32_t from, uint32_t to, struct relay_f
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
 		return 0;
 	}
-	found->messages += to - from;
 	return relay_suspect(
 		p, found,
 		&(struct flow_suspect){.what = FLOW_FORWARDED_NEVER,
@@ -327,7 +348,6 @@ static int relay_twice(struct relay *p, struct relay_found *found)
 		once = p->to[o->at - p->first];
 		if (x->common || once == k)
 			continue;
-		found->messages++;
 		e = relay_suspect(p, found,
 				  &(struct flow_suspect){.what = FLOW_FORWARDED_TWICE,
 							 .first = p->out->all[once].node,
@@ -364,7 +384,6 @@ static int relay_order(struct relay *p, struct relay_found *found)
 		if (first == FLOW_NONE || p->to[i] < p->to[first]) {
 			first = i;
 		} else if (relay_passed(p, i, first)) {
-			found->messages++;
 			e = relay_suspect(
 				p, found,
 				&(struct flow_suspect){.what = FLOW_FORWARDED_LATE,
@@ -380,13 +399,14 @@ static int relay_order(struct relay *p, struct relay_found *found)
 }
 
 /* Reports what happens seldom. */
-static int relay_report(struct relay *p, int (*find)(struct relay *p, struct relay_found *found))
+static int relay_report(struct relay *p, size_t times,
+			int (*find)(struct relay *p, struct relay_found *found))
 {
 	struct relay_found found = {0};
 	int e = find(p, &found);
 
 	for (size_t i = 0; i < found.count && e >= 0; i++) {
-		if (found.messages * RELAY_TIMES <= p->forwarded)
+		if (found.count * times <= p->forwarded)
 			e = flow_content_suspect(p->r->s, &found.all[i]);
 	}
 	free(found.all);
@@ -424,12 +444,12 @@ static int relay_verdicts(struct relay *p)
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
 		return 0;
 	}
-	e = relay_report(p, relay_altered);
+	e = relay_report(p, ALTERED_TIMES, relay_altered);
 	if (e >= 0 && p->one_way)
-		e = relay_report(p, relay_dropped);
+		e = relay_report(p, RELAY_TIMES, relay_dropped);
 	if (e >= 0 && p->one_way)
-		e = relay_report(p, relay_twice);
-	return e < 0 || !p->one_way || !p->ordered ? e : relay_report(p, relay_order);
+		e = relay_report(p, RELAY_TIMES, relay_twice);
+	return e < 0 || !p->one_way || !p->ordered ? e : relay_report(p, RELAY_TIMES, relay_order);
 }
 
 static int relay_judge(struct relays *r, uint32_t out, const struct relay_pair *pair)
