@@ -48,11 +48,14 @@ static bool is_made_of(struct bytes comm, struct bytes base)
 
 static bool argument(struct bytes argv, unsigned int at, struct bytes *ret)
 {
-	const uint8_t *p = argv.data, *end = argv.data + argv.len;
+	const uint8_t *p = argv.data, *end;
 
+	if (!argv.len)
+		return false;
+	end = argv.data + argv.len;
 	for (; at > 0 && p < end; at--)
 		p += strnlen((const char *)p, (size_t)(end - p)) + 1;
-	if (!argv.len || p >= end)
+	if (p >= end)
 		return false;
 	*ret = (struct bytes){p, strnlen((const char *)p, (size_t)(end - p))};
 	return true;

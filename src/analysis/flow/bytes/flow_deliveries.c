@@ -32,7 +32,7 @@ static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t proc
 				 (ORDER(l->all[i].process_id, process_id)
 					  ?: ORDER(l->all[i].in_spot, in_spot)) >= 0);
 
-	d.all = &l->all[low];
+	d.all = l->count ? &l->all[low] : NULL;
 	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
 	       d.all[d.count].in_spot == in_spot)
 		d.count++;
