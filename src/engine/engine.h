@@ -49,6 +49,7 @@ struct engine_options {
 	uint64_t memory_max;
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
+	bool only_rows; /* threads 0: fewer, if the store has few rows and nothing else is read */
 	/*
 	 * Behind an address: use only recordings of these machines, in all queries. -ENOENT if one has none; the
 	 * message lists the existing ones. 0: all

@@ -202,6 +202,44 @@ static void order_of_columns(void **state)
 	}
 }
 
+/* An engine declares what its first statement needs: one that lists tables finds all, one that fails is told of all. */
+static void first_statement(void **state)
+{
+	static const char *const lists[] = {
+		"SELECT count(*) FROM (SHOW TABLES)",
+		"SELECT count(*) FROM (\n DESC) ORDER BY 1 DESC",
+		"-- a comment\nFROM (DESCRIBE) SELECT count(*)",
+		"SELECT count(*) FROM information_schema.tables",
+		"SELECT count(*) FROM duckdb_views() WHERE NOT internal",
+		"SELECT count(*) FROM sqlite_master",
+		"SELECT count(*) FROM query('FROM duckdb' || '_views() WHERE NOT internal')",
+	};
+	static const char *const names[] = {
+		"SELECT count(*) FROM OP",
+		"SELECT count(*) FROM main.\"op\"",
+		"SELECT count(*) FROM query_table('o' || 'p')",
+		"SELECT count(WEIR_HOUR(0)) FROM op",
+		"CREATE MACRO rows() AS TABLE FROM op; SELECT count(*) FROM rows()",
+	};
+	const char *paths[] = {trace};
+	struct fixture fresh;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists) + ARRAY_SIZE(names); i++) {
+		bool is_list = i < ARRAY_SIZE(lists);
+		const char *sql = is_list ? lists[i] : names[i - ARRAY_SIZE(lists)];
+		int64_t want = is_list ? TABLE_COUNT + 1 : ROWS;
+
+		fixture_open(&fresh, paths, 1, NULL);
+		if (ask_number(&fresh, sql) != want)
+			fail_msg("%s: not %lld", sql, (long long)want);
+		fixture_close(&fresh);
+	}
+	fixture_open(&fresh, paths, 1, NULL);
+	assert_non_null(strstr(ask_error(&fresh, "SELECT 1 FROM threat", NULL), "\"thread\""));
+	assert_non_null(strstr(ask_error(&fresh, "SELECT 1 FROM nosuch.op", NULL), "nosuch"));
+	fixture_close(&fresh);
+}
+
 /* Table and column names need no quotes, anywhere. */
 static void no_reserved_words(void **state)
 {
@@ -489,17 +527,12 @@ static void rare_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_column),
-		cmocka_unit_test(types),
-		cmocka_unit_test(order_of_columns),
-		cmocka_unit_test(no_reserved_words),
-		cmocka_unit_test(rows_of_op),
-		cmocka_unit_test(named_is_joined),
-		cmocka_unit_test(arguments_of_processes),
-		cmocka_unit_test(arguments),
-		cmocka_unit_test(summaries),
-		cmocka_unit_test(damaged_summary),
-		cmocka_unit_test(rare_calls),
+		cmocka_unit_test(every_column),	     cmocka_unit_test(types),
+		cmocka_unit_test(order_of_columns),  cmocka_unit_test(first_statement),
+		cmocka_unit_test(no_reserved_words), cmocka_unit_test(rows_of_op),
+		cmocka_unit_test(named_is_joined),   cmocka_unit_test(arguments_of_processes),
+		cmocka_unit_test(arguments),	     cmocka_unit_test(summaries),
+		cmocka_unit_test(damaged_summary),   cmocka_unit_test(rare_calls),
 	};
 
 	fixture_need_library();

@@ -403,7 +403,9 @@ static int diagnose_paths(const struct analysis_input *in, const char *const *pa
 	int r = store_open_corrected(&s, paths, count, err);
 
 	if (r >= 0)
-		r = engine_open(&e, s, &(struct engine_options){.threads = in->threads}, err);
+		r = engine_open(&e, s,
+				&(struct engine_options){.threads = in->threads, .only_rows = true},
+				err);
 	if (r < 0)
 		return r;
 	run->store = s;

@@ -198,8 +198,8 @@ static int analysis_open_run(struct analysis_view *v, unsigned int side, const c
 	if (r >= 0 && v->opts->follow)
 		interrupt_wait_rows(v->it, t->store);
 	if (r >= 0 && v->analysis->order == ANALYSIS_ASKS)
-		r = live_at_work(
-			engine_open(&v->engine, t->store, &(struct engine_options){0}, err));
+		r = live_at_work(engine_open(&v->engine, t->store,
+					     &(struct engine_options){.only_rows = true}, err));
 	return r < 0 ? r : analysis_finish_run(v, t, err);
 }
 

@@ -80,6 +80,7 @@ static struct engine_options query_engine_options(const struct query_session *s)
 				       .memory_max = s->opts->memory,
 				       .spill_max = s->opts->spill,
 				       .threads = (unsigned int)s->opts->threads,
+				       .only_rows = true,
 				       .annotations = s->annotations};
 }
 

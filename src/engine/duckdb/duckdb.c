@@ -16,8 +16,10 @@
 int duck_run(struct duck *e, const char *sql, struct error *err)
 {
 	duckdb_result result;
-	int r = 0;
+	int r = macros_declare(e, sql, err);
 
+	if (r < 0)
+		return r;
 	if (e->api->query(e->con, sql, &result))
 		r = message_from_duckdb(e->api->result_error(&result), sql, err);
 	e->api->destroy_result(&result);
@@ -97,37 +99,55 @@ static int open_database(struct duck *e, const struct engine_options *opt, struc
 	return r;
 }
 
-/* The vocabularies of all CODE columns; columns with the same name share one. */
-static int make_vocabularies(struct duck *e, struct error *err)
+/* The name of a CODE column as the schema has it, which lives as long as the process; NULL: there is none. */
+static const char *vocab_column(const char *column)
 {
 	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
 		const struct table_def *def = schema_table(t);
 
 		for (unsigned int c = 0; c < def->column_count; c++) {
-			int r;
-
-			if (def->columns[c].type != COLUMN_CODE ||
-			    duck_vocab(e, def->columns[c].name))
-				continue;
-			assert(e->vocab_count < ARRAY_SIZE(e->vocab));
-			e->vocab_columns[e->vocab_count] = def->columns[c].name;
-			r = words_of_vocab(e->api, def->columns[c].name,
-					   &e->vocab[e->vocab_count++]);
-			if (r < 0)
-				return error_errno(err, r, "cannot declare the values of %s",
-						   def->columns[c].name);
+			if (def->columns[c].type == COLUMN_CODE &&
+			    !strcmp(def->columns[c].name, column))
+				return def->columns[c].name;
 		}
 	}
+	return NULL;
+}
+
+int duck_vocab(struct duck *e, const char *column, const struct words **ret, struct error *err)
+{
+	int r;
+
+	for (size_t i = 0; i < e->vocab_count; i++) {
+		*ret = &e->vocab[i];
+		if (!strcmp(e->vocab_columns[i], column))
+			return 0;
+	}
+	*ret = NULL;
+	column = vocab_column(column);
+	if (!column)
+		return 0;
+	assert(e->vocab_count < ARRAY_SIZE(e->vocab));
+	r = words_of_vocab(e->api, column, &e->vocab[e->vocab_count]);
+	if (r < 0)
+		return error_errno(err, r, "cannot declare the values of %s", column);
+	*ret = &e->vocab[e->vocab_count];
+	e->vocab_columns[e->vocab_count++] = column;
 	return 0;
 }
 
-const struct words *duck_vocab(const struct duck *e, const char *column)
+/* True for (DESC), which lists tables; DESC also ends ORDER BY. */
+static bool views_are_described(const char *sql)
 {
-	for (size_t i = 0; i < e->vocab_count; i++) {
-		if (!strcmp(e->vocab_columns[i], column))
-			return &e->vocab[i];
+	for (const char *at = sql; (at = strcasestr(at, "desc")); at++) {
+		const char *before = at;
+
+		while (before > sql && strchr(" \t\n", before[-1]))
+			before--;
+		if (before == sql || strchr("(;", before[-1]))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* True for a statement that may list tables, in any of DuckDB's ways, or take their names from values. */
@@ -140,7 +160,7 @@ static bool views_are_listed(const char *sql)
 		if (strcasestr(sql, words[i]))
 			return true;
 	}
-	return false;
+	return views_are_described(sql);
 }
 
 /*
@@ -214,6 +234,23 @@ static unsigned int cpus(void)
 	return n < 1 ? 1 : (unsigned int)n;
 }
 
+/*
+ * A thread for so many rows. On fewer another one costs more than it saves: each statement wakes it, and the first one
+ * busy-waits until it is done (diagnose of a small trace took 6 % more CPU, 10 % on a busy machine).
+ */
+#define THREAD_ROWS 32768u
+
+static unsigned int duck_threads(const struct store *s, const struct engine_options *opt)
+{
+	uint64_t rows = 0;
+
+	if (opt->threads || !opt->only_rows || store_is_growing(s))
+		return opt->threads ? opt->threads : cpus();
+	for (size_t i = 0; i < store_block_count(s); i++)
+		rows += store_block(s, i)->rows;
+	return (unsigned int)MIN(cpus(), 1 + rows / THREAD_ROWS);
+}
+
 static int duck_start(struct duck *e, const struct engine_options *opt, struct error *err)
 {
 	int r = duckdb_load(opt->library, &e->api, &e->library, err);
@@ -227,8 +264,6 @@ static int duck_start(struct duck *e, const struct engine_options *opt, struct e
 		r = open_database(e, opt, err);
 	if (r >= 0)
 		r = duck_run(e, "SET errors_as_json = true", err);
-	if (r >= 0)
-		r = make_vocabularies(e, err);
 	if (r >= 0)
 		r = duck_pin(e, err);
 	if (r >= 0)
@@ -317,7 +352,7 @@ static int duck_open(struct engine **ret, struct store *store, const struct engi
 	e->confined = opt->confined;
 	e->store = store;
 	e->borrowed = opt->borrowed;
-	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
+	e->threads = MIN(duck_threads(store, opt), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	alive_add(e);
 	r = duck_start(e, opt, err);
@@ -510,6 +545,9 @@ static int duck_execute(struct engine_statements *statements, size_t i, struct e
 	assert(i < statements->count);
 	if (r < 0)
 		return r;
+	r = macros_declare(s->e, s->sql, err);
+	if (r < 0)
+		return r;
 	r = views_declare(s->e, s->sql, err);
 	if (r < 0)
 		return r;
@@ -527,12 +565,12 @@ int duck_run_text(struct duck *e, const char *sql, struct engine_result **ret, s
 	const struct duckdb_api *d = e->api;
 	duckdb_extracted_statements list = NULL;
 	idx_t count = d->extract_statements(e->con, sql, &list);
-	int r;
+	int r = macros_declare(e, sql, err);
 
-	if (count == 1) {
+	if (r >= 0 && count == 1) {
 		/* do not report a position in a statement that the user did not write */
 		r = execute(e, list, 0, NULL, ret, err);
-	} else {
+	} else if (r >= 0) {
 		const char *message = list ? d->extract_statements_error(list) : NULL;
 
 		r = message_from_duckdb(message, sql, err);

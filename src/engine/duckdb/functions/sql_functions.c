@@ -282,13 +282,33 @@ int sql_functions_register(struct duck *e, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && r >= 0; i++)
 		r = scalar_register(e, &functions[i], err);
-	if (r >= 0)
-		r = declare_entities(e, err);
-	for (size_t i = 0; i < ARRAY_SIZE(macros) && r >= 0; i++) {
-		char sql[512];
+	return r < 0 ? r : declare_entities(e, err);
+}
 
-		snprintf(sql, sizeof(sql), "CREATE MACRO %s", macros[i]);
-		r = duck_run(e, sql, err);
+static bool macros_are_named(const char *sql)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(macros); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(macros[i], "("), macros[i]);
+		if (strcasestr(sql, name))
+			return true;
+	}
+	return false;
+}
+
+int macros_declare(struct duck *e, const char *sql, struct error *err)
+{
+	int r = 0;
+
+	if (e->macros_made || !macros_are_named(sql))
+		return 0;
+	e->macros_made = true;
+	for (size_t i = 0; i < ARRAY_SIZE(macros) && r >= 0; i++) {
+		char create[512];
+
+		snprintf(create, sizeof(create), "CREATE MACRO %s", macros[i]);
+		r = duck_run(e, create, err);
 	}
 	return r;
 }

@@ -164,8 +164,8 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 		break;
 	case QUERY_CODE:
 		c->cell = ROWS_CODE;
-		c->words = duck_vocab(x->e, c->expr->type.vocab);
-		if (!c->words)
+		r = duck_vocab(x->e, c->expr->type.vocab, &c->words, err);
+		if (r >= 0 && !c->words)
 			return error_set(err, -EIO, "%s has no named values", c->expr->type.vocab);
 		break;
 	case QUERY_TEXT:

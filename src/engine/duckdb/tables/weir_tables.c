@@ -113,13 +113,15 @@ static int stored_column(struct rows_bind *b, unsigned int column, struct error 
 	const struct column_def *def = &b->of->def->columns[column];
 	/* a table unknown to this version of weir may have codes without words */
 	const struct names_column *names = NULL;
-	const struct words *words =
-		def->type == COLUMN_CODE && !b->of->plain ? duck_vocab(b->e, def->name) : NULL;
+	const struct words *words = NULL;
 	struct rows_column *c;
 	enum rows_cell cell;
 	duckdb_type type;
-	int r;
+	int r = def->type == COLUMN_CODE && !b->of->plain ? duck_vocab(b->e, def->name, &words, err)
+							  : 0;
 
+	if (r < 0)
+		return r;
 	stored_type(b, column, &cell, &type);
 	r = tables_add(b->of, def->name, "", words ? ROWS_CODE : cell, type, (int)column);
 	if (r < 0)
@@ -136,7 +138,7 @@ static int stored_column(struct rows_bind *b, unsigned int column, struct error 
 }
 
 /* Adds the columns of op_named, without the types of texts that are ENUMs. */
-static int name_columns(struct rows_bind *b)
+static int name_columns(struct rows_bind *b, struct error *err)
 {
 	struct rows_table *t = b->of;
 	int r = 0;
@@ -150,7 +152,7 @@ static int name_columns(struct rows_bind *b)
 		if (r < 0)
 			break;
 		if (cell == ROWS_CODE)
-			t->columns[t->count - 1].words = duck_vocab(b->e, "type");
+			r = duck_vocab(b->e, "type", &t->columns[t->count - 1].words, err);
 		if (named_columns[i].expr)
 			t->columns[t->count - 1].named = i + 1;
 		t->late |= names_many(b->e, named_columns[i].table);
@@ -170,7 +172,7 @@ static int table_columns(struct rows_bind *b, bool named, struct error *err)
 			r = tables_add(b->of, def->columns[i].name, "_time", ROWS_INT,
 				       DUCKDB_TYPE_TIMESTAMP_NS, (int)i);
 	}
-	return r < 0 || !named ? r : name_columns(b);
+	return r < 0 || !named ? r : name_columns(b, err);
 }
 
 /* ---- names ---- */
