@@ -35,7 +35,7 @@ TDIGEST_ERROR = 0.05
 WORK = '''
 import os, socket
 os.makedirs('w', exist_ok=True)
-for i in range(1500):
+for i in range(700):
     p = 'w/f%d' % (i % 50)
     with open(p, 'wb') as f:
         f.write(b'x' * (i % 4000 + 1))

@@ -78,9 +78,9 @@ struct duck {
 	unsigned int follows; /* number made so far; each has a table */
 	/* `annotations` is used; `annotations_own` is freed */
 	struct annotations *annotations, *annotations_own;
-	bool borrowed;	     /* the store is borrowed: its owner refreshes it */
-	bool confined;	     /* for untrusted SQL */
-	uint64_t views_made; /* bits of tables, and one for op_named */
+	bool borrowed;			 /* the store is borrowed: its owner refreshes it */
+	bool confined;			 /* for untrusted SQL */
+	bool view_made[TABLE_COUNT + 1]; /* weir's own; the last one is op_named */
 	bool macros_made;
 	uint64_t users_seen; /* store_made_changes() when the views of other tables were made */
 	/* one statement runs at a time: the members below change only between statements */
@@ -119,9 +119,6 @@ int confine_process(int folder, struct error *err);
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
 /* weir_tables.c: declares weir_<table>(), weir_op_named() and weir_user(). */
 int tables_register(struct duck *e, struct error *err);
-/* table_views.c: declares the views that the statement needs; NULL: all. */
-int views_declare(struct duck *e, const char *sql, struct error *err);
-bool views_are_complete(const struct duck *e);
 /* table_made.c: declares a view for each table declared by a trace, as they appear. */
 int users_declare(struct duck *e, struct error *err);
 /* rows_bind.c: declares weir_rows(). */
