@@ -488,31 +488,6 @@ static void empty_trace(void **state)
 }
 
 /* An id from nowhere must not cost memory by its size. */
-/* Views are declared when a statement may read them; one that lists tables sees all of them. */
-static void views_are_listed(void **state)
-{
-	static const char *const lists[] = {
-		"SHOW TABLES",
-		"SELECT view_name AS name FROM duckdb_views()",
-		"SELECT table_name AS name FROM information_schema.tables",
-		"SELECT name FROM sqlite_master",
-		"SELECT viewname AS name FROM pg_views",
-	};
-	const char *paths[] = {trace};
-
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		struct fixture new;
-		char sql[256];
-
-		fixture_open(&new, paths, 1, NULL);
-		/* a name in the text would declare the view */
-		snprintf(sql, sizeof(sql),
-			 "SELECT count(*) FROM (%s) WHERE name[1:3] IN ('sta', 'op_')", lists[i]);
-		assert_int_equal(ask_number(&new, sql), 3); /* stack, stall, op_named */
-		fixture_close(&new);
-	}
-}
-
 static void ids_that_are_not_dense(void **state)
 {
 	char path[256];
@@ -563,7 +538,6 @@ int main(void)
 		cmocka_unit_test(several_traces),
 		cmocka_unit_test(damaged_blocks_are_left_out),
 		cmocka_unit_test(empty_trace),
-		cmocka_unit_test(views_are_listed),
 		cmocka_unit_test(ids_that_are_not_dense),
 	};
 
