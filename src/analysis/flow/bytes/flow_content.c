@@ -409,7 +409,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	const struct flow_chunks *all = chunks_of(s, c);
 	const uint8_t *payload;
 	uint64_t hash;
-	size_t size;
+	size_t size, known;
 	bool hashed;
 	int64_t n;
 	int r;
@@ -428,8 +428,10 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0)
 		return r;
+	/* where bytes are recorded, a hash alone does not show parts of what other calls moved */
+	known = payload ? size : hashed && !s->links.payload ? (size_t)c->bytes : 0;
+	r = content_unseen(s, c, spot, side, c->bytes - (int64_t)known);
 	size = payload ? size : hashed ? (size_t)c->bytes : 0;
-	r = content_unseen(s, c, spot, side, c->bytes - (int64_t)size);
 	if (r < 0 || !size)
 		return r;
 	n = flow_call_node(s, c);
