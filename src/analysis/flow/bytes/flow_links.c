@@ -35,6 +35,16 @@
  */
 #define MARK_BITS 22
 
+static size_t mark_word(uint64_t key)
+{
+	return key >> (64 - MARK_BITS + 6);
+}
+
+static uint64_t mark_bit(uint64_t key)
+{
+	return 1ull << (key >> (64 - MARK_BITS) & 63);
+}
+
 void flow_links_end(struct flow_links *l)
 {
 	map_free(&l->calls);
@@ -133,7 +143,7 @@ static int links_block_known(struct flow_links *l, uint64_t key, uint64_t segmen
 		l->marks = calloc(1 << (MARK_BITS - 6), sizeof(*l->marks));
 	if (!l->marks)
 		return -ENOMEM;
-	l->marks[key >> (64 - MARK_BITS + 6)] |= 1ull << (key >> (64 - MARK_BITS) & 63);
+	l->marks[mark_word(key)] |= mark_bit(key);
 	return links_known(l, &l->blocks, key, segment, at);
 }
 
@@ -285,8 +295,7 @@ static bool block_find(const struct flow_links *l, int64_t process_id, const uin
 {
 	uint64_t key = links_key(process_id, hash), found;
 
-	if (!l->marks ||
-	    !(l->marks[key >> (64 - MARK_BITS + 6)] >> (key >> (64 - MARK_BITS) & 63) & 1) ||
+	if (!l->marks || !(l->marks[mark_word(key)] & mark_bit(key)) ||
 	    !map_get(&l->blocks, key, &found))
 		return false;
 	*ret_twice = found & KNOWN_TWICE;
