@@ -238,6 +238,15 @@ static void first_statement(void **state)
 	assert_non_null(strstr(ask_error(&fresh, "SELECT 1 FROM threat", NULL), "\"thread\""));
 	assert_non_null(strstr(ask_error(&fresh, "SELECT 1 FROM nosuch.op", NULL), "nosuch"));
 	fixture_close(&fresh);
+	/* the same for macros */
+	fixture_open(&fresh, paths, 1, NULL);
+	assert_int_equal(ask_number(&fresh, "SELECT count(*) FROM duckdb_functions() WHERE "
+					    "function_name = 'weir_' || 'hour'"),
+			 1);
+	fixture_close(&fresh);
+	fixture_open(&fresh, paths, 1, NULL);
+	assert_non_null(strstr(ask_error(&fresh, "SELECT weir_hou(0)", NULL), "\"weir_hour\""));
+	fixture_close(&fresh);
 }
 
 /* Table and column names need no quotes, anywhere. */

@@ -137,7 +137,7 @@ int duck_vocab(struct duck *e, const char *column, const struct words **ret, str
 }
 
 /* True for (DESC), which lists tables; DESC also ends ORDER BY. */
-static bool views_are_described(const char *sql)
+static bool tables_are_described(const char *sql)
 {
 	for (const char *at = sql; (at = strcasestr(at, "desc")); at++) {
 		const char *before = at;
@@ -150,8 +150,8 @@ static bool views_are_described(const char *sql)
 	return false;
 }
 
-/* True for a statement that may list tables, in any of DuckDB's ways, or take their names from values. */
-static bool views_are_listed(const char *sql)
+/* True for a statement that may list tables or functions, in any of DuckDB's ways, or take their names from values. */
+static bool names_are_listed(const char *sql)
 {
 	static const char *const words[] = {"show",    "describe", "summarize", "pragma", "schema",
 					    "duckdb_", "sqlite_",  "pg_",	"export", "query"};
@@ -160,21 +160,23 @@ static bool views_are_listed(const char *sql)
 		if (strcasestr(sql, words[i]))
 			return true;
 	}
-	return views_are_described(sql);
+	return tables_are_described(sql);
 }
 
 /*
- * Declares the views that a statement may read; NULL: all. DuckDB binds a view when it is declared, and then names of all
- * rows are looked up: all views take 0.2 s of CPU in a trace of 30,000 files, three quarters of a short statement's time.
+ * Declares the views and macros that a statement may read; NULL: all. DuckDB binds a view when it is declared, and then names of
+ * all rows are looked up: all views take 0.2 s of CPU in a trace of 30,000 files, three quarters of a short statement's time.
  */
-static int views_declare(struct duck *e, const char *statement, struct error *err)
+static int names_declare(struct duck *e, const char *statement, struct error *err)
 {
-	bool all = !statement || views_are_listed(statement);
+	bool all = !statement || names_are_listed(statement);
+	int r = macros_declare(e, all ? NULL : statement, err);
 
+	if (r < 0)
+		return r;
 	for (unsigned int t = 0; t <= TABLE_COUNT; t++) {
 		const char *name = t < TABLE_COUNT ? schema_table(t)->name : "op_named";
 		char sql[256];
-		int r;
 
 		if (e->view_made[t] || (!all && !strcasestr(statement, name)))
 			continue;
@@ -518,7 +520,7 @@ static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, c
 	return r < 0 ? r : result_new(e, &result, ret, err);
 }
 
-/* Runs a statement again with all views, among which the message of its failure then suggests one. */
+/* Runs a statement again with all names, among which the message of its failure then suggests one. */
 static int execute_again(struct duck *e, size_t i, const char *sql, struct engine_result **ret,
 			 struct error *err)
 {
@@ -527,7 +529,7 @@ static int execute_again(struct duck *e, size_t i, const char *sql, struct engin
 	int r;
 
 	*err = (struct error){0};
-	r = views_declare(e, NULL, err);
+	r = names_declare(e, NULL, err);
 	if (r < 0)
 		return r;
 	d->extract_statements(e->con, sql, &list); /* the first time it succeeded */
@@ -545,10 +547,7 @@ static int duck_execute(struct engine_statements *statements, size_t i, struct e
 	assert(i < statements->count);
 	if (r < 0)
 		return r;
-	r = macros_declare(s->e, s->sql, err);
-	if (r < 0)
-		return r;
-	r = views_declare(s->e, s->sql, err);
+	r = names_declare(s->e, s->sql, err);
 	if (r < 0)
 		return r;
 	r = users_declare(s->e, err);

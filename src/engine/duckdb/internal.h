@@ -127,7 +127,9 @@ int rows_register(struct duck *e, struct error *err);
 void rows_exprs_free_all(struct duck *e);
 /* sql_functions.c: functions used by translated expressions. */
 int sql_functions_register(struct duck *e, struct error *err);
-/* Declares the macros, once a statement names one: they take a fifteenth of the time of opening the engine. */
+/*
+ * Declares the macros, once a statement names one (NULL: at once): they take a fifteenth of the time of opening the engine.
+ */
 int macros_declare(struct duck *e, const char *sql, struct error *err);
 /* duckdb.c: runs an internal statement. */
 int duck_run(struct duck *e, const char *sql, struct error *err);

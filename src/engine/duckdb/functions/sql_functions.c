@@ -301,7 +301,7 @@ int macros_declare(struct duck *e, const char *sql, struct error *err)
 {
 	int r = 0;
 
-	if (e->macros_made || !macros_are_named(sql))
+	if (e->macros_made || (sql && !macros_are_named(sql)))
 		return 0;
 	e->macros_made = true;
 	for (size_t i = 0; i < ARRAY_SIZE(macros) && r >= 0; i++) {
