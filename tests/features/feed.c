@@ -56,7 +56,8 @@ void feed_file(struct feed *f, int64_t number, enum file_type type, const char *
 	if (deleted)
 		must(batch_set(b, FILE_DELETED, 0, deleted));
 	if (type == FILE_TYPE_SOCKET) {
-		must(batch_set(b, FILE_FAMILY, 0, AF_INET));
+		must(batch_set(b, FILE_FAMILY, 0,
+			       strncmp(path, "unix:", 5) == 0 ? AF_UNIX : AF_INET));
 		must(batch_set(b, FILE_PROTO, 0, SOCK_STREAM << 16));
 		must(batch_set_str(b, FILE_LOCAL, 0, path));
 		if (peer)

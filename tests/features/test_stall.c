@@ -172,6 +172,27 @@ static void test_event_loop(void **state)
 	assert_int_equal(sums("retry", NULL).rows, 0);
 }
 
+/* An end of a socketpair() that the kernel named is no server's: after its answer, the thread waits for other threads. */
+static void test_named_by_kernel(void **state)
+{
+	feed_file(&feed, 1, FILE_TYPE_SOCKET, "unix:@fcf0b", NULL, 0);
+	feed_file(&feed, 2, FILE_TYPE_PIPE, "pipe:[7]", NULL, 0);
+	feed_file(&feed, 3, FILE_TYPE_SOCKET, "unix:@fcf0b1", NULL, 0);
+	for (int i = 0; i < 5; i++) {
+		feed_call(&feed, "sendmsg", .file = 1, .fd = 14, .ret = 16, .bytes = 16);
+		feed_call(&feed, "read", .file = 1, .fd = 14, .ret = 12, .bytes = 12);
+		wait_call("poll", 30 * MS, .a1 = 3, .ret = 1);
+		feed_call(&feed, "read", .file = 2, .fd = 16, .ret = 1, .bytes = 1);
+	}
+	/* this name was chosen: it is a server's, and a request waits with the thread */
+	feed_call(&feed, "read", .file = 3, .fd = 15, .ret = 12, .bytes = 12);
+	wait_call("poll", 7 * MS, .a1 = 3, .ret = 1);
+	feed_call(&feed, "read", .file = 2, .fd = 16, .ret = 1, .bytes = 1);
+	feed_end(&feed, TABLE_STALL);
+	assert_stall("idle", "poll", 5, 150 * MS);
+	assert_stall("work", "poll", 1, 7 * MS);
+}
+
 /* What a server sends by itself, long after the last answer, is not waited for; parts of an answer are. */
 static void test_messages(void **state)
 {
@@ -454,12 +475,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_many_locks), TEST(test_dead_server),	TEST(test_sent_without_answer),
-		TEST(test_server),     TEST(test_event_loop),	TEST(test_messages),
-		TEST(test_locks),      TEST(test_denied_locks), TEST(test_connect_again),
-		TEST(test_spinning),   TEST(test_asking_again), TEST(test_poll_period),
-		TEST(test_looking),    TEST(test_sums),		TEST(test_recorded),
-		TEST(test_wakers),     TEST(test_bounds),
+		TEST(test_many_locks),	  TEST(test_dead_server), TEST(test_sent_without_answer),
+		TEST(test_server),	  TEST(test_event_loop),  TEST(test_named_by_kernel),
+		TEST(test_messages),	  TEST(test_locks),	  TEST(test_denied_locks),
+		TEST(test_connect_again), TEST(test_spinning),	  TEST(test_asking_again),
+		TEST(test_poll_period),	  TEST(test_looking),	  TEST(test_sums),
+		TEST(test_recorded),	  TEST(test_wakers),	  TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 /* Must be incremented whenever the result of a feature changes. */
-#define FEATURES_VERSION 4
+#define FEATURES_VERSION 5
 
 struct expr;
 

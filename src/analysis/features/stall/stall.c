@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* stall.c: classifies calls, and updates sockets and threads. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -130,15 +131,32 @@ static unsigned int stall_port(struct bytes a)
 	return port;
 }
 
+/*
+ * True if somebody chose the address of the unix socket. The kernel names a socket "@" and five hexadecimal digits that
+ * sends its credentials unbound (SO_PASSCRED): a client's, or an end of a socketpair().
+ */
+static bool stall_is_named(struct bytes a)
+{
+	const size_t chosen = strlen("unix:"), automatic = chosen + strlen("@fcf0b");
+
+	if (a.len != automatic || a.data[chosen] != '@')
+		return a.len > chosen;
+	for (size_t i = chosen + 1; i < automatic; i++) {
+		if (!isxdigit((unsigned char)a.data[i]))
+			return true;
+	}
+	return false;
+}
+
 /* The role of a socket that existed before the recording. */
 static enum stall_role stall_role_by_address(const struct dims_file *d)
 {
 	unsigned int local = stall_port(d->local), peer = stall_port(d->peer);
 
 	if (d->family == AF_UNIX) {
-		if (d->peer.len > strlen("unix:"))
+		if (stall_is_named(d->peer))
 			return ROLE_CLIENT;
-		return d->local.len > strlen("unix:") ? ROLE_SERVER : ROLE_UNKNOWN;
+		return stall_is_named(d->local) ? ROLE_SERVER : ROLE_UNKNOWN;
 	}
 	if (!local || !peer || (local >= EPHEMERAL_MIN) == (peer >= EPHEMERAL_MIN))
 		return ROLE_UNKNOWN;
