@@ -85,7 +85,9 @@
 	C(USE, use, UNREAD, unread, SIZE, "bytes",                                                 \
 	  "bytes that it wrote last and that were not read afterwards; mapped ranges count as "    \
 	  "read")                                                                                  \
-	C(USE, use, UNREAD_FIRST, unread_first, SIZE, "bytes", "position of the first of them")    \
+	C(USE, use, UNREAD_FIRST, unread_first, SIZE, "bytes",                                     \
+	  "position of the first of them; null if it was in the file already when another "        \
+	  "process began to read, which then may not need it")                                     \
 	C(USE, use, SKIPPED, skipped, SIZE, "bytes",                                               \
 	  "bytes below its first read position that another process had written and that were "    \
 	  "not read")                                                                              \

@@ -185,7 +185,7 @@ void feed_one(struct feed *f, const char *op, const struct feed_call *c)
 		.thread_id = c->task,
 		.file_id = c->file ? c->file - 1 : FEATURE_NULL,
 		.ret = c->err ? -c->err : c->ret,
-		.pos = FEATURE_NULL,
+		.pos = c->place ? c->place - 1 : FEATURE_NULL,
 		.size = c->size ? c->size : FEATURE_NULL,
 		.fd = feed_or_null(c->fd),
 		.file_size = FEATURE_NULL,

@@ -29,8 +29,9 @@ struct feed_call {
 	int64_t file, file2; /* numbers, 0 is none: number 1 is file 0 */
 	int64_t peer;
 	int64_t fd, fd2, ret, bytes, flags, a0, a1, status, dur;
-	int64_t size; /* asked for; 0: null */
-	int64_t back; /* it began this long before the previous one ended */
+	int64_t size;  /* asked for; 0: null */
+	int64_t place; /* position + 1; 0: null */
+	int64_t back;  /* it began this long before the previous one ended */
 	uint16_t err;
 	bool waits, no_start;
 	int64_t at;		 /* when it began, 0: after the previous one; calls end in order */

@@ -205,12 +205,53 @@ static void test_short_writes_to_sockets(void **state)
 	}
 }
 
+static void move(const char *op, uint32_t process, int64_t from, int64_t to)
+{
+	feed_call(&feed, op, .task = process, .process = process, .file = 1, .fd = 5,
+		  .place = from + 1, .ret = to - from, .bytes = to - from);
+}
+
+/* What a reader may have missed was written after it began to read: it may not need what was there already. */
+static void test_unread_since(void **state)
+{
+	static const struct {
+		int64_t there, read, then, first; /* -1: null */
+	} of[] = {
+		{0, 0, 30, 0},
+		{100, 100, 130, 100}, /* a log that a reader follows, but not to its end */
+		{50, 100, 130, 100},
+		{100, 60, 101, -1}, /* a file of which a reader needs the beginning */
+		{100, 60, 130, -1},
+		{5000000000, 5000000000, 5000000010, -1}, /* this many are not counted */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		feed_init(&feed, &feature_use);
+		feed_file(&feed, 1, FILE_TYPE_REGULAR, "/srv/log", NULL, 0);
+		if (of[i].there)
+			move("pwrite64", 1, 0, of[i].there);
+		move("pread64", 2, 0, MIN(of[i].there, of[i].read));
+		if (of[i].read > of[i].there) {
+			move("pwrite64", 1, of[i].there, of[i].read);
+			move("pread64", 2, of[i].there, of[i].read);
+		}
+		move("pwrite64", 1, MAX(of[i].there, of[i].read), of[i].then);
+		feed_end(&feed, TABLE_USE);
+		for (size_t row = 0; row < feed.rows->rows; row++) {
+			if (value(USE_WRITES, row))
+				assert_int_equal(batch_get(feed.rows, USE_UNREAD_FIRST, row, -1),
+						 of[i].first);
+		}
+		feed_free(&feed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_lost),		cmocka_unit_test(test_close_range),
 		cmocka_unit_test(test_memory_of_processes),	cmocka_unit_test(test_many_threads),
-		cmocka_unit_test(test_short_writes_to_sockets),
+		cmocka_unit_test(test_short_writes_to_sockets), cmocka_unit_test(test_unread_since),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,8 @@ struct use_file {
 	int64_t read_stop;    /* highest position read */
 	int64_t dev;
 	uint32_t number;
+	/* its size when another process than its writer began to read it; UINT32_MAX: that or more */
+	uint32_t early;
 	/* uses: the last writer, and the last different one before it */
 	uint32_t writer, writer_before;
 	uint32_t skippers;

@@ -107,6 +107,8 @@ static void use_first_read(struct use_state *s, struct use_file *f, struct use *
 
 	r->any = true;
 	r->first = pos;
+	if ((f->writer != u->index || f->writer_before != USE_NONE) && f->size > f->early)
+		f->early = (uint32_t)MIN(f->size, (int64_t)UINT32_MAX);
 	r->seen = f->logged;
 	r->writer = use_writer_of(s, f, u, pos);
 	r->skipped = pos > 0 ? ranges_within(&f->unread, 0, pos, u->index) : 0;
@@ -285,5 +287,6 @@ int use_file_cut(struct use_state *s, struct use_file *f, struct use *u, int64_t
 	}
 	f->size = size;
 	f->size_exact = true;
+	f->early = (uint32_t)MIN(f->early, size);
 	return use_put_log(s, f, size, INT64_MAX);
 }

@@ -161,6 +161,7 @@ static void use_put_writes(struct use_state *s, const struct use *u, const struc
 	static const struct use_write none;
 	const struct use_write *write = u->write ? u->write : &none;
 	const struct ranges *all = &write->covered_ranges;
+	const struct use_file *f = u->folded ? NULL : s->files[u->file].data;
 	struct ranges united = {0};
 	int64_t mapped = 0;
 	struct range span;
@@ -184,9 +185,8 @@ static void use_put_writes(struct use_state *s, const struct use *u, const struc
 		SET(WRITE_FIRST, write->any ? write->first : span.from);
 		SET(WRITE_STOP, span.to);
 	}
-	if (unread->bytes > 0 && !u->folded) {
+	if (unread->bytes > 0 && f && f->early < UINT32_MAX && unread->first >= f->early)
 		SET(UNREAD_FIRST, unread->first);
-	}
 	*inexact = *inexact || all->inexact;
 	ranges_free(&united, &s->scratch);
 	if (write->writes)
