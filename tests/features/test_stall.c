@@ -147,6 +147,26 @@ static void test_server(void **state)
 	assert_int_equal(feed.rows->rows, 6);
 }
 
+/* Go's runtime moves requests between threads: one that slept while another answered had none. */
+static void test_moved_requests(void **state)
+{
+	feed_file(&feed, 1, FILE_TYPE_SOCKET, "10.0.0.1:80", "10.0.0.2:50000", 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		uint32_t answers = i < 6;
+
+		feed_call(&feed, "read", .file = 1, .fd = 5, .ret = 80, .bytes = 80);
+		if (answers)
+			feed_call(&feed, "write", .task = 1, .file = 1, .fd = 5, .ret = 50,
+				  .bytes = 50);
+		wait_call("futex", 30 * MS, .a0 = 100, .a1 = WAIT_BITSET);
+		if (!answers)
+			feed_call(&feed, "write", .file = 1, .fd = 5, .ret = 50, .bytes = 50);
+	}
+	feed_end(&feed, TABLE_STALL);
+	assert_stall("idle", "futex", 6, 180 * MS);
+	assert_stall("work", "futex", 4, 120 * MS);
+}
+
 /* One epoll for clients and for a server of its own: the descriptor that is used next shows what it was for. */
 static void test_event_loop(void **state)
 {
@@ -475,12 +495,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_many_locks),	  TEST(test_dead_server), TEST(test_sent_without_answer),
-		TEST(test_server),	  TEST(test_event_loop),  TEST(test_named_by_kernel),
-		TEST(test_messages),	  TEST(test_locks),	  TEST(test_denied_locks),
-		TEST(test_connect_again), TEST(test_spinning),	  TEST(test_asking_again),
-		TEST(test_poll_period),	  TEST(test_looking),	  TEST(test_sums),
-		TEST(test_recorded),	  TEST(test_wakers),	  TEST(test_bounds),
+		TEST(test_many_locks),	   TEST(test_dead_server),   TEST(test_sent_without_answer),
+		TEST(test_server),	   TEST(test_event_loop),    TEST(test_named_by_kernel),
+		TEST(test_moved_requests), TEST(test_messages),	     TEST(test_locks),
+		TEST(test_denied_locks),   TEST(test_connect_again), TEST(test_spinning),
+		TEST(test_asking_again),   TEST(test_poll_period),   TEST(test_looking),
+		TEST(test_sums),	   TEST(test_recorded),	     TEST(test_wakers),
+		TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -345,6 +345,7 @@ static void stall_moved_bytes(struct stall *s, struct stall_task *t, const struc
 	f = stall_file(s, c->file, c->file_id);
 	if (f->type == FILE_TYPE_SOCKET + 1) {
 		stall_role(s, f, c->file_id);
+		f->user = (uint8_t)t->task;
 		if (in)
 			stall_received(t, f, c);
 		else

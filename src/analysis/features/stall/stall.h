@@ -14,7 +14,8 @@
  *   - the wait for a file lock, or for a futex that is a lock: FUTEX_LOCK_PI, or FUTEX_WAIT for a value of 2, with which glibc and
  *     Go mark a lock that has waiters (Rust's locks cannot be distinguished from condition variables);
  *   - a sleep after a file lock was refused, until the thread tries again: SQLite waits for a busy database in this way;
- *   - any wait between receiving from a client and sending to a client: a request waits with the thread.
+ *   - any wait between receiving from a client and sending to a client: a request waits with the thread, unless another one
+ *     answers it meanwhile.
  * Everything else is idle: repetitions of the same wait, sleeps, accept, reading what a client may send next, children,
  * jobs from other threads (futex, pipe, eventfd). poll, select and epoll_wait are judged by the descriptor that they
  * found ready. If it was not recorded, they are judged by the descriptor that the thread uses next; if none was ready,
@@ -144,6 +145,7 @@ struct stall_file {
 	uint8_t connected : 1; /* by a call in the trace */
 	uint8_t received : 1;
 	uint8_t unanswered; /* number of messages sent without a response; for streams 0 or 1 */
+	uint8_t user;	    /* the lowest bits of the last task that sent or received on it */
 };
 
 /* A row of `poll`: a descriptor that a call found ready, or waited for without success. */
@@ -241,6 +243,15 @@ int stall_peer(struct stall *s, int64_t file_id, int64_t given, uint32_t *ret,
 
 /* The number of an address; FEATURE_NONE: too many. 0 or -ENOMEM. */
 int stall_object(struct stall *s, const void *address, size_t len, uint32_t *ret) _must_check_;
+
+/*
+ * True if the thread received a request that is not answered yet. Another thread may have answered it: a runtime such as
+ * Go's moves requests between threads.
+ */
+static inline bool stall_has_request(const struct stall *s, const struct stall_task *t)
+{
+	return t->request != FEATURE_NONE && s->files[t->request].user == (uint8_t)t->task;
+}
 
 /* Stores rows of `poll`, which precede their call. */
 void stall_take_ready(struct stall *s, const struct batch *b, const uint32_t *files, size_t from,

@@ -157,12 +157,13 @@ static bool stall_take_pause(struct stall_task *t, const struct stall_ask *a, en
 }
 
 /* Holds the pause until the second one shows that it is one; the run then has a row. */
-static int64_t stall_ask_hold(const struct stall_task *t, struct stall_ask *a)
+static int64_t stall_ask_hold(const struct stall *s, const struct stall_task *t,
+			      struct stall_ask *a)
 {
 	if (!a->has_row && !a->held_op) {
 		a->held = t->wait.sample;
 		a->held_op = t->wait.op;
-		a->held_work = t->request != FEATURE_NONE;
+		a->held_work = stall_has_request(s, t);
 	}
 	return t->wait.sample.time;
 }
@@ -243,7 +244,7 @@ int stall_asked(struct stall *s, struct stall_task *t, const struct feature_call
 		r = stall_ask_begin(s, t, a, &m, answer, act == ACT_READ && stall_moved(c));
 	} else {
 		if (stall_take_pause(t, a, act))
-			m.paused = stall_ask_hold(t, a);
+			m.paused = stall_ask_hold(s, t, a);
 		r = stall_ask_again(s, a, &key, &m);
 	}
 	a->last = c->stop;

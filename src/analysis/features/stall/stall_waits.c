@@ -51,7 +51,7 @@ static int stall_judge_input(struct stall *s, const struct stall_task *t,
 	if (f->type == FILE_TYPE_SOCKET + 1)
 		work = stall_role(s, f, file_id) == ROLE_CLIENT && stall_awaits_answer(f, w);
 	else if (f->type == FILE_TYPE_PIPE + 1)
-		work = (t->pipe_role == ROLE_CLIENT && t->pipe_sent) || t->request != FEATURE_NONE;
+		work = (t->pipe_role == ROLE_CLIENT && t->pipe_sent) || stall_has_request(s, t);
 	return work ? stall_work_on(s, t, file, file_id, v) : 0;
 }
 
@@ -157,7 +157,7 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 		v->work = true;
 		return has_file ? stall_work_on(s, t, w->file, w->sample.file_id, v) : 0;
 	case ACT_FUTEX:
-		v->work = w->lock || t->request != FEATURE_NONE;
+		v->work = w->lock || stall_has_request(s, t);
 		v->kind = w->lock ? STALL_FUTEX : STALL_NOTHING;
 		v->object = w->futex;
 		return 0;
@@ -167,7 +167,7 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 		__attribute__((fallthrough));
 	case ACT_CHILD:
 	case ACT_WAIT:
-		v->work = t->request != FEATURE_NONE;
+		v->work = stall_has_request(s, t);
 		return 0;
 	default:
 		return 0;
