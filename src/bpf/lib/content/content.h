@@ -76,22 +76,25 @@ static __always_inline __u64 *piece_word(struct content_room *m, __u64 at)
 	return (__u64 *)(m->piece + (at & (CONTENT_PIECE - 8)));
 }
 
-/* Hashes the blocks within the bounds. */
+/*
+ * Hashes the blocks within the bounds. These are read in each step: kept in registers, they make the verifier follow the
+ * loop once for each block at which it may begin (276,000 steps for weir_content instead of 27,000).
+ */
 verified_alone int content_hash(struct content_room *m)
 {
-	__u32 first, last;
+	const volatile __u64 *from, *to;
 	__u64 sum = 0;
 
 	if (!m)
 		return 0;
-	first = m->from / BLOCK_BYTES;
-	last = (m->to + BLOCK_BYTES - 1) / BLOCK_BYTES;
+	from = &m->from;
+	to = &m->to;
 	for (__u32 i = 0; i < CONTENT_PIECE / BLOCK_BYTES; i++) {
 		const __u64 *words = (const __u64 *)(m->piece + i * BLOCK_BYTES);
 
-		if (i < first)
+		if ((i + 1) * BLOCK_BYTES <= *from)
 			continue;
-		if (i >= last)
+		if (i * BLOCK_BYTES >= *to)
 			break;
 #pragma unroll
 		for (int w = 0; w < BLOCK_WORDS; w++)
