@@ -563,9 +563,10 @@ static int session_begin(struct session *s, struct error *err)
 		opt->begun(opt->begun_arg);
 	r = first_marks(s, err);
 	s->let_go = source_now(s->source);
+	/* before the command goes on: it may make calls before this thread runs again */
+	s->begin = clock_monotonic_ns();
 	if (r >= 0 && s->child)
 		r = record_child_go(s->child, err);
-	s->begin = clock_monotonic_ns();
 	s->rotating.since = s->begin;
 	s->tick_ns = tick_length(opt->every_ns);
 	s->next_tick = s->begin + s->tick_ns;

@@ -313,6 +313,18 @@ def read_and_written():
     check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
 
 
+def counted_time():
+    """A program with one thread spends no more time in its calls than it was recorded for."""
+    longer = []
+    for _ in range(30):
+        r = run(weir, "stat", "--json", "--", "true")
+        page = json.loads(r.stderr.splitlines()[-1])
+        time_ns = sum(row["time"] for row in page["rows"]) + page["other"]["time"] + page["waiting"]["time"]
+        if time_ns > page["span"]:
+            longer.append((time_ns, page["span"]))
+    check("stat: the calls of one thread take no longer than the recording", not longer, longer)
+
+
 def positions():
     """Where lseek leads is a position, and nothing that was read or written."""
     python("seek.trace", """
@@ -488,7 +500,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, counted_time, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          unasked_address, same_program_elsewhere)
 
 
