@@ -3,14 +3,14 @@
 // light, compared with the pictures in references/. Compared is what eyes compare: cells of 8 x 8 pixels by their mean
 // colour, blurred, in a space of colours where distances are what is seen. Letters are boxes of a font made here, so that
 // no font of the machine matters; another version of the browser changes little. A chart that is empty, moved or of other
-// colours changes much, which is tested too.
+// colours changes much, which is tested too. And no page is wider than its window.
 // With --update the references are made anew: look at them before they are committed.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { boxFont } from './font.mjs';
 import { readPng, writePng } from './png.mjs';
-import { ask, main, newPage, rest, root, run, serve, stop, test, view } from './common.mjs';
+import { ask, equal, main, newPage, rest, root, run, serve, stop, test, view } from './common.mjs';
 
 const CELL = 8; // pixels
 const SEEN = 0.05; // a distance in Oklab that is seen without looking twice; black to white is 1
@@ -117,6 +117,32 @@ async function measure(page, url) {
 		});
 }
 
+/** Nothing is cut on a phone, or on a screen magnified by 1.5; where there is room, tables fit into their panels. */
+async function widths(page, url, views) {
+	await page.goto(view(url, '?page=overview'));
+	await rest(page);
+	const buttons = page.getByLabel('Pages').getByRole('button');
+	for (const [width, height] of [
+		[390, 844],
+		[853, 533],
+		[1280, 800],
+	])
+		await test(`no page is wider than ${width} pixels`, async () => {
+			await page.setViewportSize({ width, height });
+			const open = [...Array(await buttons.count()).keys()].map((i) => () => buttons.nth(i).click());
+			for (const go of [...open, () => page.goto(view(url, views.file))]) {
+				await go();
+				await rest(page);
+				const wide = await page.evaluate(() =>
+					[document.documentElement, document.querySelector('main'), ...(innerWidth >= 1280 ? document.querySelectorAll('section.panel > .fit') : [])]
+						.filter((e) => e.scrollWidth > e.clientWidth)
+						.map((e) => `${location.search} ${e.tagName}: ${e.scrollWidth} instead of ${e.clientWidth}`),
+				);
+				equal(wide.join(', '), '', 'too wide');
+			}
+		});
+}
+
 await main(async (browser) => {
 	run('synth', '-q', '-o', 'look.trace', '--rows', '200000', '--seed', '11');
 	const { child, url } = await serve('look.trace');
@@ -160,7 +186,10 @@ await main(async (browser) => {
 				}
 			});
 
-		if (theme === 'dark') await measure(page, url);
+		if (theme === 'dark') {
+			await measure(page, url);
+			await widths(page, url, views);
+		}
 		await context.close();
 	}
 	await stop(child);

@@ -16,7 +16,7 @@ function label(c: CanvasRenderingContext2D, text: string, at: number, y: number,
 	return [middle - half, middle + half];
 }
 
-const timeTicks = (x: Scale, left: number, right: number) => x.ticks(Math.max(2, (right - left) / 85));
+export const timeTicks = (x: Scale, left: number, right: number) => x.ticks(Math.max(2, (right - left) / 85));
 
 /** Faint lines behind a chart, at the ticks of its axis. */
 export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, bottom: number) {
