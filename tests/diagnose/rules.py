@@ -224,6 +224,11 @@ def own(trace):
     write('own2.rule', rule_text() + 'covers: wide-rule\n')
     found = rows('-i', trace, '--rules', 'own2.rule', '--rules', 'covers.rule', '--only', 'own-rule', '--only', 'wide-rule')
     check('of two that cover each other both stay', len(found) == 2, found)
+    for files, want in (('0', 'file (2 processes)'), ('i', '2 files like file')):
+        sql = f"SELECT i AS process_id, {files} AS file_id, 'file' AS pattern, 100 AS calls FROM range(8) r(i)"
+        write('many.rule', rule_text(sql=sql, sentence='{pattern}', evidence='of {pattern}', many='{files} files like {pattern}'))
+        found = rows('-i', trace, '--rules', 'many.rule', '--only', 'own-rule')
+        check(f'one sentence for {want}', sorted(f['sentence'] for f in found) == sorted([want, want, 'file']), found)
 
 
 def options(trace, empty):

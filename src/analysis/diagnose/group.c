@@ -352,14 +352,19 @@ static int finding_write(const struct diagnose_context *c, struct finding *f, st
 {
 	_cleanup_buf_ struct buf glob = {0};
 	struct sentence_value values[FINDING_VALUES];
-	bool several = f->rows > 1 && f->rule->many;
+	const char *many = f->rule->many;
+	/* several processes, or threads, with the same file: a sentence about files does not fit */
+	bool one_file = many && f->files == 1 && strstr(many, "{files}");
+	bool several = f->rows > 1 && many && !one_file;
 	int r = finding_put_glob(&glob, &f->pattern);
 	size_t count = finding_values(c, f, &glob, values);
 
 	if (r >= 0)
-		r = finding_fill(c, f, several ? f->rule->many : f->rule->sentence, values, count,
+		r = finding_fill(c, f, several ? many : f->rule->sentence, values, count,
 				 &f->sentence, err);
-	if (r >= 0 && f->rows > 1 && !several)
+	if (r >= 0 && one_file && f->processes > 1)
+		r = buf_printf(&f->sentence, " (%zu processes)", f->processes);
+	else if (r >= 0 && f->rows > 1 && !several)
 		r = buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
 	if (r >= 0)
 		r = finding_fill(c, f, f->rule->evidence, values, count, &f->evidence, err);
