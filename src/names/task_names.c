@@ -61,6 +61,16 @@ static bool argument(struct bytes argv, unsigned int at, struct bytes *ret)
 	return true;
 }
 
+/* The program's part of "postgres: checkpointer". */
+static struct bytes first_word(struct bytes name)
+{
+	for (size_t i = 1; i < name.len; i++) {
+		if (name.data[i] == ' ' || name.data[i] == ':')
+			name.len = i;
+	}
+	return name;
+}
+
 /* The thread's untruncated name if exec set it, found in the arguments or the path of the program. */
 static bool given_by_exec(const struct dims_process *p, struct bytes comm, struct bytes *ret)
 {
@@ -70,20 +80,15 @@ static bool given_by_exec(const struct dims_process *p, struct bytes comm, struc
 	for (unsigned int i = 0; i < ARGS_SEEN && !found && argument(p->argv, i, &path); i++) {
 		base = names_base(path);
 		found = is_made_of(comm, base);
+		/* the program wrote what it does after its path: "/bin/redis-server unixsocket:/run/r.sock" */
+		if (!found && i == 0) {
+			base = names_base(first_word(path));
+			found = is_made_of(comm, base);
+		}
 	}
 	if (found)
 		*ret = comm.len == COMM_LEN ? base : comm;
 	return found;
-}
-
-/* The program's part of "postgres: checkpointer". */
-static struct bytes first_word(struct bytes name)
-{
-	for (size_t i = 1; i < name.len; i++) {
-		if (name.data[i] == ' ' || name.data[i] == ':')
-			name.len = i;
-	}
-	return name;
 }
 
 struct bytes names_program(const struct dims *d, int64_t process_id)

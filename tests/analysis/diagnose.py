@@ -276,6 +276,17 @@ def several():
     check('nothing is kept in them', before == [size(f'many/{n}') for n in ('a.trace', 'b.trace')])
 
 
+def two_files():
+    """Two findings of one rule about files whose names have one pattern: they share no call, so both count."""
+    with open(path('two.py'), 'w', encoding='utf-8') as f:
+        f.write("import os\nfor n in '12':\n    f = os.open(f'part{n}.log', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)\n"
+                f"    for i in range({CALLS}):\n        os.write(f, b'x' * 20)\n")
+    run('record', '-q', '-o', 'two.trace', '--', 'python3', 'two.py')
+    doc = diagnose('two.trace', '--only', 'small-writes')
+    times = [r['time'] for r in doc['rows']]
+    check('the cost of two files is the sum of both', len(times) == 2 and doc['cost'] == sum(times) <= doc['work_time'], doc)
+
+
 def read_only():
     """In a mount that nobody can write to."""
     os.mkdir(path('still'))
@@ -319,6 +330,7 @@ def main():
         damaged()
         growing()
         several()
+        two_files()
         read_only()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

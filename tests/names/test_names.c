@@ -91,6 +91,9 @@ static void test_titles(void **state)
 		      "/usr/lib/postgresql/15/bin/postgres");
 	assert_called("redis-server 7", "redis-server", "redis-server *:6379",
 		      "/usr/bin/redis-check-rdb");
+	assert_called("redis-server 7", "redis-server", "../redis-server unixsocket:/run/r.sock",
+		      "/usr/bin/redis-check-rdb");
+	assert_called("sshd 7", "sshd", "sshd: root@pts/0", "/usr/sbin/sshd");
 	/* it was running already when the recording began */
 	assert_called("node 7", "MainThread", "node\0app.js", "/usr/bin/node");
 }

@@ -98,6 +98,7 @@ def main():
     annotated()
     blocked()
     blocked_elsewhere()
+    began_before()
     return tap.end()
 
 
@@ -198,6 +199,40 @@ def blocked_elsewhere():
             drawn |= {op for op, row in zip(d['op'], d['row']) if row == -1}
             time.sleep(0.2)
     check('of calls that block those are drawn that are selected', drawn == {'read'}, drawn)
+
+
+WAITS = '''
+import os, threading, time
+fd, other = os.pipe()
+threading.Thread(target=os.read, args=(fd, 1), daemon=True).start()
+print(flush=True)
+while True:
+    time.sleep(0.01)
+'''
+
+
+def began_before():
+    """A call that began before the recording and outlasts it is drawn up to its end, however much is on the screen; its thread counts."""
+    if os.geteuid():
+        return
+    path = os.path.join(folder, 'w.trace')
+    waits = subprocess.Popen([sys.executable, '-c', WAITS], stdout=subprocess.PIPE)
+    waits.stdout.readline()
+    try:
+        subprocess.run([weir, 'record', '-q', '-o', path, '--duration', '0.5s', '-p', str(waits.pid)], check=True)
+    finally:
+        waits.kill()
+        waits.wait()
+    with Serve(weir, path) as s:
+        last = s.get('trace')['last']
+        lanes = ','.join(str(x['id']) for x in s.get('lanes')['lanes'])
+        for margin in (0, last):
+            d = s.columns('timeline', lanes=lanes, width=1000, **{'from': -margin, 'to': last + margin})
+            found = [(start, start + dur) for op, start, dur in zip(d['op'], d['start'], d['dur']) if op == 'read']
+            check(f'a read that began before the recording, drawn with a margin of {margin}', len(found) == 1 and
+                  0 <= found[0][0] < last / 2 and found[0][1] == last, found, last)
+        check('a thread of which no call returned is one of the threads', s.get('overview')['totals']['threads'] == 2,
+              s.get('overview')['totals'])
 
 
 def served_folder():

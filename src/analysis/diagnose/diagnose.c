@@ -175,6 +175,15 @@ static int diagnose_order(const void *a, const void *b)
 	return strcmp(x->rule->name, y->rule->name);
 }
 
+/* True if both may count the same calls. */
+static bool finding_may_overlap(const struct finding *a, const struct finding *b)
+{
+	bool apart = a->files == 1 && b->files == 1 &&
+		     strcmp(buf_str((struct buf *)&a->path), buf_str((struct buf *)&b->path)) != 0;
+
+	return !apart && finding_is_near(a, b);
+}
+
 /* Sums the cost; findings about the same files are counted once. */
 static void diagnose_sum_cost(struct diagnosis *d)
 {
@@ -182,7 +191,7 @@ static void diagnose_sum_cost(struct diagnosis *d)
 		int64_t time = d->findings[i].row.number[DIAGNOSE_TIME], counted = 0;
 
 		for (size_t k = 0; k < i; k++) {
-			if (finding_is_near(&d->findings[k], &d->findings[i]))
+			if (finding_may_overlap(&d->findings[k], &d->findings[i]))
 				counted = MAX(counted, d->findings[k].row.number[DIAGNOSE_TIME]);
 		}
 		if (time != DIAGNOSE_NULL && time > counted)

@@ -382,22 +382,27 @@ static int route_overview_put_files(struct question *q, struct js *j,
 
 /* ---- totals ---- */
 
-/* Counts the threads and processes, over their versions, that made calls. */
-static int count_threads(const struct dims *d, const struct rollup *by_thread, size_t *ret_tasks,
+/* Counts the threads and processes, over their versions, that made calls, also if none of them returned. */
+static int count_thread(const struct dims *d, int64_t id, struct map *tasks, struct map *processes)
+{
+	const struct dims_thread *t = dims_thread(d, id);
+	int r = id < 0 ? 0 : map_set(tasks, (uint64_t)names_task(d, id), 1);
+
+	return r < 0 || !t ? r : map_set(processes, (uint64_t)t->process_id, 1);
+}
+
+static int count_threads(const struct dims *d, const struct sums *s, size_t *ret_tasks,
 			 size_t *ret_processes)
 {
 	_cleanup_(map_free) struct map tasks = {0}, processes = {0};
+	uint64_t thread, running;
+	size_t pos = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < rollup_count(by_thread) && r >= 0; i++) {
-		int64_t id = rollup_row(by_thread, i)->thread_id;
-		const struct dims_thread *t = dims_thread(d, id);
-
-		if (id >= 0)
-			r = map_set(&tasks, (uint64_t)names_task(d, id), 1);
-		if (r >= 0 && t)
-			r = map_set(&processes, (uint64_t)t->process_id, 1);
-	}
+	for (size_t i = 0; i < rollup_count(s->other) && r >= 0; i++)
+		r = count_thread(d, rollup_row(s->other, i)->thread_id, &tasks, &processes);
+	while (r >= 0 && map_next(&s->running_by, &pos, &thread, &running))
+		r = count_thread(d, (int64_t)thread, &tasks, &processes);
 	*ret_tasks = tasks.count;
 	*ret_processes = processes.count;
 	return r;
@@ -407,7 +412,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 {
 	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0, handing_over = 0;
 	size_t tasks, processes;
-	int r = count_threads(store_dims_few(q->server->store), s->other, &tasks, &processes);
+	int r = count_threads(store_dims_few(q->server->store), s, &tasks, &processes);
 
 	for (size_t i = 0; i < rollup_count(s->rollup); i++) {
 		const struct rollup_row *row = rollup_row(s->rollup, i);

@@ -190,7 +190,7 @@ static int route_timeline_take_op(struct painter *w, const struct walk_rows *row
 {
 	const struct batch *b = rows->batch;
 	struct one_call call = {
-		.start = batch_get(b, OP_START, i, w->picture->from),
+		.start = batch_get(b, OP_START, i, 0),
 		.dur = MAX(batch_get(b, OP_DUR, i, 0), 0),
 		.op = op_of(b, OP_OP, i),
 		.err = (int32_t)batch_get(b, OP_ERR, i, -1),
@@ -200,6 +200,13 @@ static int route_timeline_take_op(struct painter *w, const struct walk_rows *row
 
 	if (!lane_of(w, batch_get(b, OP_THREAD_ID, i, -1), &call.lane))
 		return 0;
+	/* began before the recording, and was still running at its end */
+	if (batch_is_null(b, OP_START, i)) {
+		int64_t first, last;
+
+		store_range(w->server->store, &first, &last);
+		call.start = last - call.dur;
+	}
 	if (__builtin_add_overflow(call.start, call.dur, &end))
 		call.dur = INT64_MAX - call.start;
 	call.row = server_row_number(w->server, rows->block, i);
