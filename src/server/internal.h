@@ -65,6 +65,8 @@ struct server {
 	size_t cookie_count;
 	char etag_salt[17]; /* new at each start, as block numbers may differ */
 	char *command;	    /* the recorded command */
+	char *selection;    /* the options that selected calls to record; "": all were */
+	bool selections_differ; /* between recordings: `selection` is the first one's */
 	struct http_options http_options;
 	uint16_t port;
 	struct http *http;

@@ -224,7 +224,9 @@ def began_before():
         waits.kill()
         waits.wait()
     with Serve(weir, path) as s:
-        last = s.get('trace')['last']
+        trace = s.get('trace')
+        last = trace['last']
+        check('the pages can tell what was selected', trace['selection'] == f'-p {waits.pid}', trace['selection'])
         lanes = ','.join(str(x['id']) for x in s.get('lanes')['lanes'])
         for margin in (0, last):
             d = s.columns('timeline', lanes=lanes, width=1000, **{'from': -margin, 'to': last + margin})

@@ -33,6 +33,27 @@ static int take_command(struct server *s, const struct batch *b)
 	return 0;
 }
 
+/* From the first marks of a recording. */
+static int take_selection(struct server *s, const struct batch *b, bool first)
+{
+	struct bytes text = {(const uint8_t *)"", 0};
+
+	for (size_t i = 0; i < b->rows; i++) {
+		struct bytes given = batch_get_bytes(b, MARK_TEXT, i);
+
+		if (given.data && bytes_is(batch_get_bytes(b, MARK_NAME, i), "weir.selection"))
+			text = given;
+	}
+	if (!first) {
+		s->selections_differ |= !bytes_is(text, s->selection);
+		return 0;
+	}
+	free(s->selection);
+	s->selection = strndup((const char *)text.data, text.len);
+	s->selections_differ = false;
+	return s->selection ? 0 : -ENOMEM;
+}
+
 static void put_window(const struct server *s, struct js *j, const struct batch *b, size_t i)
 {
 	const char *word = vocab_word("cause", batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE));
@@ -51,19 +72,22 @@ static void put_window(const struct server *s, struct js *j, const struct batch 
 	js_close(j, '}');
 }
 
-/* Reads the blocks of `mark` until the command is found, and those of `loss`. */
+/* Reads the first marks of each recording, more until the command is found, and the blocks of `loss`. */
 static int read_blocks(struct server *s, struct js *windows, struct error *err)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	_cleanup_(map_free) struct map marked = {0}; /* recordings whose first marks were read */
 	int r = store_cursor_new(&cursor, s->store);
 	size_t told = 0;
 
 	for (size_t i = 0; i < store_block_count(s->store) && r >= 0; i++) {
 		enum table_id table = store_block(s->store, i)->table;
+		uint64_t recording = store_block(s->store, i)->recording;
+		bool known = map_get(&marked, recording, NULL);
 		struct error unread = {0};
 		const struct batch *b;
 
-		if (table != TABLE_LOSS && (table != TABLE_MARK || s->command))
+		if (table != TABLE_LOSS && (table != TABLE_MARK || (known && s->command)))
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, &unread);
 		if (r == -EBADMSG) { /* was counted as damage */
@@ -72,6 +96,11 @@ static int read_blocks(struct server *s, struct js *windows, struct error *err)
 		}
 		if (r >= 0 && table == TABLE_MARK)
 			r = take_command(s, b);
+		if (r >= 0 && table == TABLE_MARK && !known) {
+			r = take_selection(s, b, !marked.count);
+			if (r >= 0)
+				r = map_set(&marked, recording, 1);
+		}
 		for (size_t row = 0; r >= 0 && table == TABLE_LOSS && row < b->rows; row++) {
 			if (told++ < LOSS_WINDOWS_MAX)
 				put_window(s, windows, b, row);
@@ -206,6 +235,11 @@ static int write_document(struct server *s)
 	js_key_uint(&j, "generation", s->generation);
 	put_hosts(s, &j);
 	js_key_string(&j, "command", s->command ? s->command : "");
+	js_key(&j, "selection");
+	if (s->selections_differ)
+		js_null(&j);
+	else
+		js_string(&j, s->selection ? s->selection : "");
 	js_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
 	put_limits(&j);
 	return j.error;

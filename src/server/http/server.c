@@ -423,6 +423,7 @@ void server_stop(struct server *s)
 	pthread_mutex_destroy(&s->names_lock);
 	pthread_mutex_destroy(&s->catalog_lock);
 	free(s->command);
+	free(s->selection);
 	memory_budget_free(&s->memory_budget);
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->news_lock);

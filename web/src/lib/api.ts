@@ -62,6 +62,8 @@ export interface TraceInfo {
 	follow: boolean;
 	generation: number;
 	command: string;
+	/** The options that selected the calls to record; empty: none; null: they differ between the traces. */
+	selection: string | null;
 	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server started. */
 	traces: { path: string; bytes: number }[];
 	/**
