@@ -218,6 +218,8 @@ describe('an answer', () => {
 		expect(chartsFor(pids, true)).toEqual(['table']);
 		const cpus = table([['op', 'text'], ['cpu', 'int'], ['n', 'int']], [['read', 0, 5], ['read', 1, 6]]);
 		expect(cpus.rows.map((r) => nameOf(r, shapeOf(cpus).keys))).toEqual(['read  0', 'read  1']);
+		const tids = table([['pid', 'int'], ['comm', 'text'], ['calls', 'int']], [[11, 'a', 5], [12, 'a', 9]]);
+		expect(shapeOf(tids).numbers.map((c) => c.name)).toEqual(['calls']);
 		expect(charts([['op', 'text'], ['n', 'int']], [['read', 5], ['open', 5]], true)).toEqual(['bars', 'table']);
 		expect(charts([['t', 'time'], ['n', 'int']], [[0, 5], [0, 6]], true)).toEqual(['table']);
 		expect(charts([['t', 'time'], ['n', 'int']], [[0, 5], [1, 6]], true)).toEqual(['lines', 'table']);

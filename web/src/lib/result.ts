@@ -8,6 +8,8 @@ import type { Meaning } from './meaning';
 export type ChartKind = 'table' | 'lines' | 'bars' | 'heat' | 'hist';
 
 export const isNumber = (c: Column) => ['int', 'float', 'dur', 'size', 'uint'].includes(c.type);
+/** A number that names something: it identifies rows, and is not worth a bar. */
+const isId = (c: Column) => c.type === 'int' && /^(p|t|pp|u|g)id$|^(cpu|fd2?|ino|dev|port)$|(^|_)id$/.test(c.name);
 export const isTime = (c: Column) => c.type === 'time';
 export const isHist = (c: Column) => c.type === 'hist' || c.type === 'tally';
 
@@ -33,8 +35,8 @@ export interface Shape {
 const idOf = (row: Record<string, unknown>, columns: Column[]) => JSON.stringify(columns.map((c) => row[c.name] ?? null));
 
 /**
- * Uses the keys that the answer names. SQL names none: then they are the columns that are not numbers, and as many numbers as
- * needed to distinguish rows.
+ * Uses the keys that the answer names. SQL names none: then they are the columns that are ids or not numbers, and as many numbers
+ * as needed to distinguish rows.
  */
 export function shapeOf(table: Table): Shape {
 	const known = shapes.get(table);
@@ -51,11 +53,16 @@ function findShape(table: Table): Shape {
 	const told = columns.some((c) => c.key);
 	const window = first && isTime(first) && (!told || first.key) ? first : null;
 	const keys = columns.filter((c) => c !== window && (told ? c.key : !isNumber(c) && !isHist(c)));
-	const apart = () => {
-		const of = window ? [window, ...keys] : keys;
+	const apart = (more: Column[] = []) => {
+		const of = [...(window ? [window] : []), ...keys, ...more];
 		return new Set(table.rows.map((r) => idOf(r, of))).size === table.rows.length;
 	};
 	let numbers = columns.filter((c) => isNumber(c) && !keys.includes(c));
+	const ids = told ? [] : numbers.filter(isId);
+	if (ids.length && ids.length < numbers.length && apart(ids)) {
+		keys.push(...ids);
+		numbers = numbers.filter((c) => !ids.includes(c));
+	}
 	let distinct = apart();
 	if (!told && !distinct) {
 		const before = keys.length;
