@@ -306,6 +306,23 @@ int BPF_PROG(weir_content, struct pt_regs *regs, long ret)
 	return 0;
 }
 
+/*
+ * Reads the kernel's variables. Only this type of program may look names up; for `extern ... __ksym` libbpf would parse
+ * all of /proc/kallsyms, a third of the time of a start with --content.
+ */
+SEC("syscall")
+int weir_content_variables(void *ctx)
+{
+	static const char pages[] = "vmemmap_base", memory[] = "page_offset_base";
+	__u64 at = 0;
+
+	if (!bpf_kallsyms_lookup_name(pages, sizeof(pages), 0, &at))
+		bpf_probe_read_kernel(&content_tables.probed[0], 8, (void *)at);
+	if (!bpf_kallsyms_lookup_name(memory, sizeof(memory), 0, &at))
+		bpf_probe_read_kernel(&content_tables.probed[1], 8, (void *)at);
+	return 0;
+}
+
 /* The recorder's own file, whose first word is known: tests the page table addresses with it. */
 SEC("iter/task")
 int weir_content_probe(struct bpf_iter__task *ctx)
@@ -315,10 +332,6 @@ int weir_content_probe(struct bpf_iter__task *ctx)
 
 	if (!task || task->pid != task->tgid || task->tgid != self->tgid)
 		return 0;
-	if (&vmemmap_base)
-		bpf_probe_read_kernel(&content_tables.probed[0], 8, &vmemmap_base);
-	if (&page_offset_base)
-		bpf_probe_read_kernel(&content_tables.probed[1], 8, &page_offset_base);
 	file = fd_file(tread(struct task_struct, self, files), content_tables.probe_fd);
 	content_tables.read = file && !cache_read(&word, sizeof(word), cache_of(file), 0);
 	content_tables.word = word;

@@ -124,7 +124,7 @@ void conns_notify(void *arg, struct MHD_Connection *connection, void **socket_co
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		const union MHD_ConnectionInfo *info =
-			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+			h->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 		c = calloc(1, sizeof(*c));
 		*socket_context = c;

@@ -120,13 +120,14 @@ static void set_state(struct http_request *r, enum conn_state state)
 /* libmicrohttpd decodes in place and stops at a NUL: a request with a NUL is marked before. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 {
+	struct http *h = arg;
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+		h->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct http_request *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
-	r->http = arg;
+	r->http = h;
 	r->connection = connection;
 	r->conn = info ? info->socket_context : NULL;
 	r->uri = strdup(uri);
@@ -146,7 +147,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 		return;
 	set_state(r, CONN_IDLE);
 	if (r->response)
-		MHD_destroy_response(r->response);
+		r->http->mhd.destroy_response(r->response);
 	buf_free(&r->body);
 	buf_free(&r->headers);
 	free(r->uri);
@@ -185,7 +186,7 @@ static bool http_begin(struct http_request *r, const char *url, const char *meth
 	if (r->bad)
 		return http_refuse(r, 400, "the address of the request is malformed\n"), false;
 	/* RFC 9112, 3.2: with two Host headers, implementations disagree about which one applies */
-	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_host, &hosts);
+	r->http->mhd.get_connection_values(r->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
 		return http_refuse(r, 400, "the request has more than one Host header\n"), false;
 	r->route = route_of(r, &other);
@@ -262,12 +263,12 @@ const char *http_part(const struct http_request *r, size_t i)
 
 const char *http_header(const struct http_request *r, const char *name)
 {
-	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+	return r->http->mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
 const char *http_param(const struct http_request *r, const char *name)
 {
-	return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
+	return r->http->mhd.lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 struct each_param {
@@ -288,7 +289,7 @@ void http_each_param(const struct http_request *r,
 {
 	struct each_param e = {take, arg};
 
-	MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, on_param, &e);
+	r->http->mhd.get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, on_param, &e);
 }
 
 const char *http_query(const struct http_request *r)
@@ -300,7 +301,7 @@ const char *http_query(const struct http_request *r)
 
 const char *http_cookie(const struct http_request *r, const char *name)
 {
-	return MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, name);
+	return r->http->mhd.lookup_connection_value(r->connection, MHD_COOKIE_KIND, name);
 }
 
 void http_trust(struct http_request *r)
@@ -357,15 +358,17 @@ static void no_log(void *arg, const char *fmt, va_list ap)
 int http_start(struct http **ret, int listen_fd, const struct http_options *opt, struct error *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
+	int r = h ? mhd_api_get(&h->mhd, err) : error_errno(err, -ENOMEM, "cannot serve");
 
-	if (!h) {
+	if (r < 0) {
 		close(listen_fd);
-		return error_errno(err, -ENOMEM, "cannot serve");
+		free(h);
+		return r;
 	}
 	h->opt = opt;
 	pthread_mutex_init(&h->lock, NULL);
 	clock_cond_init(&h->wake);
-	h->daemon = MHD_start_daemon(
+	h->daemon = h->mhd.start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
 			MHD_USE_ITC | MHD_USE_ERROR_LOG,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
@@ -377,7 +380,7 @@ int http_start(struct http **ret, int listen_fd, const struct http_options *opt,
 		h, MHD_OPTION_NOTIFY_CONNECTION, conns_notify, h, MHD_OPTION_END);
 	if (!h->daemon || pthread_create(&h->watcher, NULL, http_watch, h)) {
 		if (h->daemon)
-			MHD_stop_daemon(h->daemon);
+			h->mhd.stop_daemon(h->daemon);
 		free(h);
 		return error_set(err, -EAGAIN, "cannot start the server's threads");
 	}
@@ -391,7 +394,7 @@ void http_stop(struct http *h)
 
 	if (!h)
 		return;
-	listening = MHD_quiesce_daemon(h->daemon);
+	listening = h->mhd.quiesce_daemon(h->daemon);
 	if (listening >= 0)
 		close(listening);
 	pthread_mutex_lock(&h->lock);
@@ -399,7 +402,7 @@ void http_stop(struct http *h)
 	pthread_cond_signal(&h->wake);
 	pthread_mutex_unlock(&h->lock);
 	/* the watcher continues to stop requests until the last one has ended */
-	MHD_stop_daemon(h->daemon);
+	h->mhd.stop_daemon(h->daemon);
 	pthread_mutex_lock(&h->lock);
 	h->daemon = NULL;
 	pthread_cond_signal(&h->wake);

@@ -2,10 +2,10 @@
 /* internal.h: a request and its server; only inside net/. */
 #pragma once
 
-#include <microhttpd.h>
 #include <pthread.h>
 
 #include "net/http.h"
+#include "net/mhd_api.h"
 
 enum conn_state {
 	CONN_IDLE,	/* no request, or its first line is incomplete */
@@ -26,6 +26,7 @@ struct conn {
 
 struct http {
 	const struct http_options *opt;
+	struct mhd_api mhd;
 	struct MHD_Daemon *daemon;
 	pthread_mutex_t lock; /* protects everything below, and members of a request so marked */
 	pthread_cond_t wake;

@@ -79,7 +79,7 @@ int http_inflate(const void *data, size_t len, struct buf *to)
 
 static void own(struct http_request *r, const char *name, const char *value)
 {
-	MHD_add_response_header(r->response, name, value);
+	r->http->mhd.add_response_header(r->response, name, value);
 }
 
 enum MHD_Result http_send(struct http_request *r)
@@ -101,7 +101,7 @@ enum MHD_Result http_send(struct http_request *r)
 		own(r, name, value);
 		i += strlen(name) + strlen(value) + 2;
 	}
-	return MHD_queue_response(r->connection, r->status, r->response);
+	return r->http->mhd.queue_response(r->connection, r->status, r->response);
 }
 
 int http_add_header(struct http_request *r, const char *name, const char *value)
@@ -138,7 +138,7 @@ void http_reply(struct http_request *r, unsigned int status, const char *type, s
 	struct buf *b = gzip ? &packed : body;
 
 	set(r, status, type,
-	    MHD_create_response_from_buffer(b->len, b->data, MHD_RESPMEM_MUST_FREE));
+	    r->http->mhd.create_response_from_buffer(b->len, b->data, MHD_RESPMEM_MUST_FREE));
 	if (!r->response)
 		return;
 	*b = (struct buf){0};
@@ -153,7 +153,8 @@ void http_reply_text(struct http_request *r, unsigned int status, const char *ty
 		     const char *text)
 {
 	set(r, status, type,
-	    MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
+	    r->http->mhd.create_response_from_buffer(strlen(text), (void *)text,
+						     MHD_RESPMEM_MUST_COPY));
 }
 
 void http_reply_static(struct http_request *r, const char *type, const void *data, size_t len,
@@ -171,7 +172,7 @@ void http_reply_static(struct http_request *r, const char *type, const void *dat
 		return;
 	}
 	set(r, 200, type,
-	    MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_PERSISTENT));
+	    r->http->mhd.create_response_from_buffer(len, (void *)data, MHD_RESPMEM_PERSISTENT));
 	if (r->response && gzipped)
 		own(r, "Content-Encoding", "gzip");
 }
@@ -184,7 +185,7 @@ void http_reply_file(struct http_request *r, const char *type, int fd)
 		close(fd);
 		return;
 	}
-	set(r, 200, type, MHD_create_response_from_fd64((uint64_t)st.st_size, fd));
+	set(r, 200, type, r->http->mhd.create_response_from_fd64((uint64_t)st.st_size, fd));
 	if (!r->response)
 		close(fd);
 }
@@ -243,8 +244,8 @@ void http_reply_stream(struct http_request *r, const char *type, const struct ht
 	s->s = *from;
 	s->request = r;
 	set(r, 200, type,
-	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, stream_read, s,
-					      stream_free));
+	    r->http->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, stream_read,
+						       s, stream_free));
 	if (!r->response)
 		stream_free(s);
 }

@@ -51,9 +51,6 @@ struct inode___cache {
 
 #pragma clang attribute pop
 
-extern const void vmemmap_base __ksym __weak;
-extern const void page_offset_base __ksym __weak;
-
 /* Addresses verified by the recorder; `read` and `word` are set by the probe. */
 struct wire_content_tables content_tables SEC(".data.content");
 

@@ -371,6 +371,7 @@ static int object_attach(struct object *o)
 	bpf_object__for_each_program(program, o->bpf)
 	{
 		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER ||
+		    bpf_program__type(program) == BPF_PROG_TYPE_SYSCALL ||
 		    bpf_program__type(program) == BPF_PROG_TYPE_PERF_EVENT || /* faults.h */
 		    bpf_program__type(program) == BPF_PROG_TYPE_KPROBE ||     /* probe_attach.h */
 		    !bpf_program__autoload(program))

@@ -148,23 +148,23 @@ void content_find_pages(const struct objects *o)
 	static const uint64_t fixed[][2] = {{0xffffea0000000000, 0xffff888000000000},
 					    {0xffd4000000000000, 0xff11000000000000}};
 	int map = object_map(o, OBJECT_CONTENT, ".data.content"),
-	    program = object_program(o, OBJECT_CONTENT, "weir_content_probe");
+	    program = object_program(o, OBJECT_CONTENT, "weir_content_probe"),
+	    variables = object_program(o, OBJECT_CONTENT, "weir_content_variables");
 	_cleanup_close_ int fd = memfd_create("weir-content", MFD_CLOEXEC);
 	uint64_t word = content_mix((uint64_t)getpid() * CONTENT_STEP);
-	struct wire_content_tables t = {.probe_fd = (uint32_t)fd};
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	struct wire_content_tables t;
 	uint32_t zero = 0;
 
 	if (map < 0 || program < 0 || fd < 0 || write(fd, &word, sizeof(word)) != sizeof(word))
 		return;
+	if (variables < 0 || bpf_prog_test_run_opts(variables, &run) ||
+	    bpf_map_lookup_elem(map, &zero, &t))
+		t = (struct wire_content_tables){0};
+	t.probe_fd = (uint32_t)fd;
 	for (size_t i = 0; i <= ARRAY_SIZE(fixed); i++) {
 		t.pages = i ? fixed[i - 1][0] : t.probed[0];
 		t.memory = i ? fixed[i - 1][1] : t.probed[1];
-		/* The first time only reads the kernel's variables. */
-		(void)content_try_pages(map, program, &t, word);
-		if (!i) {
-			t.pages = t.probed[0];
-			t.memory = t.probed[1];
-		}
 		if (t.pages && content_try_pages(map, program, &t, word))
 			return;
 	}
