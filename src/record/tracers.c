@@ -66,18 +66,44 @@ static bool read_comm(const char *pid, char comm[static 32])
 	return ok;
 }
 
-/* The selection of another weir if it is the host or processes: " -a", " -p 4711,4712". */
-static void read_selection(const char *pid, char *to, size_t size)
+/* Reads the arguments of a process, a terminated string each; their length, 0 if they cannot be read. */
+static size_t tracer_args(const char *pid, char *args, size_t size)
 {
-	char path[64], args[4096], *next;
+	char path[64];
 	_cleanup_close_ int fd = -1;
-	size_t used = 0;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%.16s/cmdline", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, args, sizeof(args) - 1);
+	n = fd < 0 ? 0 : read(fd, args, size - 1);
 	args[MAX(n, (ssize_t)0)] = '\0';
+	return (size_t)MAX(n, (ssize_t)0);
+}
+
+/* True for `perf trace` and for one with tracepoints of calls; others sample or count, which slows no call down. */
+static bool perf_traces(const char *pid)
+{
+	char args[4096];
+	size_t n = tracer_args(pid, args, sizeof(args));
+	const char *command = NULL;
+
+	for (const char *p = args + strlen(args) + 1; p < args + n; p += strlen(p) + 1) {
+		if (!command && *p != '-')
+			command = p;
+		if (!strcmp(p, "--"))
+			break;
+		if (strstr(p, "syscalls:"))
+			return true;
+	}
+	return !n || (command && (!strcmp(command, "trace") || !strcmp(command, "ftrace")));
+}
+
+/* The selection of another weir if it is the host or processes: " -a", " -p 4711,4712". */
+static void read_selection(const char *pid, char *to, size_t size)
+{
+	char args[4096], *next;
+	size_t n = tracer_args(pid, args, sizeof(args)), used = 0;
+
 	for (char *p = args; p < args + n && strcmp(p, "--") && used < size; p = next) {
 		const char *pids = NULL;
 
@@ -106,6 +132,8 @@ int tracers_each(int (*each)(void *arg, int32_t pid, const char *name), void *ar
 		long pid = isdigit((unsigned char)e->d_name[0]) ? strtol(e->d_name, NULL, 10) : 0;
 
 		if (pid <= 0 || pid == getpid() || !read_comm(e->d_name, name) || !is_tracer(name))
+			continue;
+		if (!strcmp(name, "perf") && !perf_traces(e->d_name))
 			continue;
 		len = strlen(name);
 		if (!strcmp(name, "weir")) {

@@ -108,7 +108,11 @@ def long_lines():
 
 
 def others_that_trace():
-    """Only a weir that records is another tracer."""
+    """Only a weir that records is another tracer, and a perf that traces calls."""
+    os.symlink(shutil.which("tail"), "perf")
+    for name in ("trace", "stat"):
+        open(name, "w").close()
+    perfs = [subprocess.Popen(["./perf", "-f", name]) for name in ("trace", "stat")]
     recorder = subprocess.Popen([weir, "record", "-q", "-o", "other.trace", "-p", str(os.getpid())])
     reader = subprocess.Popen([weir, "serve", "one.trace"], stdout=subprocess.PIPE, text=True)
     reader.stdout.readline()
@@ -117,7 +121,9 @@ def others_that_trace():
     others = next(r["detail"] for r in rows if r["name"] == "other tracers")
     check("a weir that records is another tracer", "weir -p %d (pid %d)" % (os.getpid(), recorder.pid) in others, others)
     check("one that serves a trace is none", "pid %d" % reader.pid not in others, others)
-    for p in (recorder, reader):
+    check("perf trace is another tracer", "perf (pid %d)" % perfs[0].pid in others, others)
+    check("perf stat is none", "pid %d" % perfs[1].pid not in others, others)
+    for p in (recorder, reader, *perfs):
         p.terminate()
         p.wait()
 

@@ -181,11 +181,23 @@ static void programs(void **state)
 			       "\"p50\": 2800, \"more\": \"\\\\xff,\\\"\"}]"));
 }
 
+static void wrapped(void **state)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	assert_int_equal(format_wrapped(&b, "it took 12 ms, 34 % of it 7 times", 2, 17), 0);
+	assert_string_equal(buf_str(&b), "it took 12 ms,\n  34 % of it 7\n  times\n");
+	buf_clear(&b);
+	assert_int_equal(format_wrapped(&b, "it took 12 ms, 34 % of it", 2, 12), 0);
+	assert_string_equal(buf_str(&b), "it took\n  12 ms,\n  34 % of it\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers), cmocka_unit_test(durations), cmocka_unit_test(names),
 		cmocka_unit_test(spark),   cmocka_unit_test(tables),	cmocka_unit_test(programs),
+		cmocka_unit_test(wrapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,9 +176,10 @@ static int print_disk_depth(const struct disks_view *d, struct bytes disk)
 		return 0;
 	e = bars_spark(&line, heights, room);
 	if (e >= 0)
-		printf("  %sIN FLIGHT%s  most %.1f at %s, over %s\n  %s\n", text_style(TEXT_BOLD),
-		       text_style(TEXT_PLAIN), highest, format_rel(when - d->v->origin, 3).s,
-		       format_dur(d->span).s, buf_str(&line));
+		printf("  %sIN FLIGHT%s  average of each %s, highest %.1f at %s, over %s\n  %s\n",
+		       text_style(TEXT_BOLD), text_style(TEXT_PLAIN),
+		       format_dur(d->span / (int64_t)count).s, highest,
+		       format_rel(when - d->v->origin, 3).s, format_dur(d->span).s, buf_str(&line));
 	return e;
 }
 
@@ -190,7 +191,9 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 	struct bytes name = process->t;
 
 	buf_printf(&who, "  %.*s", name.len ? (int)name.len : -1,
-		   name.len ? (const char *)name.data : "(not known)");
+		   name.len    ? (const char *)name.data
+		   : pid->null ? "(not known)"
+			       : "process");
 	if (!pid->null)
 		buf_printf(&who, " %lld", (long long)pid->i);
 	if (file->t.len)

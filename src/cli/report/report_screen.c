@@ -218,8 +218,9 @@ static int print_size(const struct report *r, const struct page_totals *t)
 
 	format_next(&b, page_width(), "%s call%s", format_count(t->calls).s,
 		    t->calls == 1 ? "" : "s");
-	format_next(&b, page_width(), "%zu process%s, %zu thread%s", t->processes,
-		    t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s");
+	format_next(&b, page_width(), "%s process%s, %s thread%s", format_count(t->processes).s,
+		    t->processes == 1 ? "" : "es", format_count(t->threads).s,
+		    t->threads == 1 ? "" : "s");
 	format_next(&b, page_width(), "%s moved", format_size(t->bytes).s);
 	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
 		format_next(&b, page_width(), "trace %s (%.1f B per call)", format_size(bytes).s,
@@ -487,9 +488,9 @@ static int print_threads(const struct report *r)
 		put_thread(&list, buf_str(&name), t[i].tid, &t[i]);
 	}
 	if (shown < count) {
-		char name[32];
+		char name[96];
 
-		snprintf(name, sizeof(name), "%zu others", count - shown);
+		snprintf(name, sizeof(name), "%s others", format_count(count - shown).s);
 		put_thread(&list, name, -1, &rest);
 	}
 	return e < 0 ? e : page_table(&list);

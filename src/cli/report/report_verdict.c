@@ -32,6 +32,7 @@ static bool verdict_map_op(void *arg, struct rollup_row *key)
 /* The compared sums: by process, file and operation, and by fewer of these. */
 struct verdict {
 	struct rollup *all, *by_file, *by_op;
+	struct rollup *by_process; /* and operation; and file, if it is about a file */
 	const struct rollup_row *most;
 	bool of_file;
 };
@@ -41,6 +42,7 @@ static void verdict_free(struct verdict *v)
 	rollup_free(v->all);
 	rollup_free(v->by_file);
 	rollup_free(v->by_op);
+	rollup_free(v->by_process);
 }
 
 /* The row with the most time of an operation and file; negative: any. NULL if there is none. */
@@ -76,7 +78,8 @@ static int verdict_sum(const struct report *r, struct verdict *v, uint64_t io_ns
 		on_file && on_file->file_id >= 0 &&
 		(on_file->time_ns >= io_ns / STANDS_OUT || !op || op->time_ns < io_ns / STANDS_OUT);
 	v->most = v->of_file ? on_file : op;
-	return 0;
+	return rollup_project(v->all, ROLLUP_OP | ROLLUP_THREAD | (v->of_file ? ROLLUP_FILE : 0),
+			      &v->by_process);
 }
 
 /* "fdatasync on ./aof", "openat on 1,996 files", in at most `width` columns if possible */
@@ -91,23 +94,37 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	if (v->of_file) {
 		size_t left = width - MIN(width, to->len);
 
+		/* a line that is wrapped in any case has room */
+		if (left < PATH_LEAST)
+			left = MAX(page_width() / 2, (size_t)PATH_LEAST);
 		buf_fail(to, file_lines_name(r->lines, r->dims, v->most->file_id, &name));
-		return format_path(to, name.data, name.len, MAX(left, (size_t)PATH_LEAST));
+		return format_path(to, name.data, name.len, left);
 	}
 	for (size_t i = 0; i < rollup_count(v->by_file); i++)
 		files += rollup_row(v->by_file, i)->op == v->most->op;
 	return buf_printf(to, "%s file%s", format_count(files).s, files == 1 ? "" : "s");
 }
 
-/* " by redis-server 30617", ", mostly by redis-server 30617": the process, if there are several. */
+/*
+ * The process, if there are several: " by redis-server 30617", ", mostly by redis-server 30617"; or how many there are if
+ * none has half of the time: " by 4 processes".
+ */
 static int verdict_who(const struct report *r, const struct verdict *v, struct buf *to)
 {
-	const struct rollup_row *whose =
-		verdict_most(v->all, v->most->op, v->of_file ? v->most->file_id : -1);
+	int64_t file = v->of_file ? v->most->file_id : -1;
+	const struct rollup_row *whose = verdict_most(v->by_process, v->most->op, file);
 	_cleanup_buf_ struct buf name = {0};
+	uint64_t count = 0;
 
 	if (!whose || whose->thread_id < 0 || dims_rows(r->dims, TABLE_PROCESS) < 2)
 		return 0;
+	for (size_t i = 0; i < rollup_count(v->by_process); i++) {
+		const struct rollup_row *row = rollup_row(v->by_process, i);
+
+		count += row->op == v->most->op && (file < 0 || row->file_id == file);
+	}
+	if (whose->time_ns < v->most->time_ns / 2)
+		return buf_printf(to, " by %s processes", format_count(count).s);
 	buf_fail(to, names_process(r->dims, whose->thread_id, &name));
 	buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
 			       ? ", mostly by "

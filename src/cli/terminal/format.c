@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/terminal/format.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -275,6 +276,19 @@ int format_next(struct buf *out, size_t width, const char *fmt, ...)
 	return buf_printf(out, "%s%s", out->len ? "   " : "", text);
 }
 
+/* Numbers and their units stay on one line. */
+static bool begins_with_unit(const char *text)
+{
+	static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"};
+	size_t len = *text == ' ' ? strcspn(text + 1, " ,;:.)") : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strlen(units[i]) == len && !memcmp(units[i], text + 1, len))
+			return true;
+	}
+	return false;
+}
+
 int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 {
 	size_t at = indent;
@@ -282,6 +296,8 @@ int format_wrapped(struct buf *out, const char *text, size_t indent, size_t widt
 	for (const char *p = text; *p;) {
 		size_t len = strcspn(p, " "), taken;
 
+		if (len && isdigit((unsigned char)p[len - 1]) && begins_with_unit(p + len))
+			len += 1 + strcspn(p + len + 1, " ");
 		prefix_of_width(p, len, SIZE_MAX, &taken);
 		if (at > indent && at + 1 + taken > width) {
 			buf_printf(out, "\n%*s", (int)indent, "");

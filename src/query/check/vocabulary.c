@@ -204,6 +204,20 @@ const char *nearest_bit(const char *set, struct bytes word, char buf[static 96])
 	return did_you_mean(&n, buf);
 }
 
+/* "; its values are syscall, io_uring", if all of them fit. */
+static const char *all_words(const char *vocab, char buf[static 96])
+{
+	int len = snprintf(buf, 96, "; its values are ");
+
+	for (size_t i = 0; vocab_at(vocab, i) >= 0; i++) {
+		len += snprintf(buf + len, 96 - (size_t)len, "%s%s", i ? ", " : "",
+				vocab_word(vocab, vocab_at(vocab, i)));
+		if (len >= 96)
+			return "";
+	}
+	return buf;
+}
+
 const char *nearest_code(const char *vocab, struct bytes word, char buf[static 96])
 {
 	char text[NEAREST_WORD_MAX + 2];
@@ -213,5 +227,5 @@ const char *nearest_code(const char *vocab, struct bytes word, char buf[static 9
 		 (const char *)word.data);
 	for (size_t i = 0; vocab_at(vocab, i) >= 0; i++)
 		nearest_offer(&n, vocab_word(vocab, vocab_at(vocab, i)));
-	return did_you_mean(&n, buf);
+	return n.best ? did_you_mean(&n, buf) : all_words(vocab, buf);
 }
