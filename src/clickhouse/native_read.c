@@ -8,6 +8,9 @@
 #define COLUMNS_MAX 1024
 #define ROWS_MAX    (1u << 24)
 #define BLOCK_MAX   (1ull << 31) /* bytes */
+/* Bytes of an exception behind the place where it was read as a block; a server that never ends sends no more. */
+#define EXCEPTION_MAX (1u << 20)
+#define EMPTY_MAX     1024 /* blocks without rows in succession; a server sends one or two */
 
 void native_reader_free(struct native_reader *r)
 {
@@ -204,7 +207,7 @@ static void drop_read(struct native_reader *r)
 
 int native_read(struct native_reader *r, const char **ret_text, struct error *err)
 {
-	size_t want = 0;
+	size_t want = 0, most, empty = 0;
 
 	*ret_text = NULL;
 	drop_read(r);
@@ -214,13 +217,16 @@ int native_read(struct native_reader *r, const char **ret_text, struct error *er
 
 		if (k > 0 && r->rows)
 			return 1;
-		if (k > 0)
+		if (k > 0 && ++empty < EMPTY_MAX)
 			continue;
+		if (k > 0)
+			k = -EBADMSG;
 		if (k == 0 && r->ended && r->in.len == r->at)
 			return 0;
 		/* an exception replaces or interrupts a block */
 		if (k < 0 || r->ended || r->in.len > BLOCK_MAX) {
-			while (!r->ended && r->in.len < BLOCK_MAX && k != -ENOMEM)
+			most = MIN(r->in.len + EXCEPTION_MAX, BLOCK_MAX);
+			while (!r->ended && r->in.len < most && k != -ENOMEM)
 				r->ended = net_client_read(r->client, &r->in, err) <= 0;
 			*ret_text = buf_str(&r->in);
 			for (size_t i = 0; i + 6 < r->in.len; i++) {

@@ -138,12 +138,7 @@ int clickhouse_run(struct clickhouse *c, const struct clickhouse_query *q, struc
 {
 	int r = clickhouse_begin(c, q, err);
 
-	while (r >= 0) {
-		r = net_client_read(c->client, answer, err);
-		if (r == 0)
-			return 0;
-	}
-	return r;
+	return r < 0 ? r : net_client_rest(c->client, answer, err);
 }
 
 int clickhouse_do(struct clickhouse *c, const char *sql, struct buf *answer, struct error *err)

@@ -348,17 +348,26 @@ int net_client_read(struct net_client *c, struct buf *out, struct error *err)
 	return r < 0 ? error_errno(err, r, "%s", net_client_node(c)) : 1;
 }
 
+int net_client_rest(struct net_client *c, struct buf *out, struct error *err)
+{
+	int r;
+
+	while ((r = net_client_read(c, out, err)) > 0) {
+		if (out->len <= NET_ANSWER_MAX)
+			continue;
+		client_end(c);
+		return error_set(err, -EPROTO, "%s: the answer is longer than %u MiB",
+				 net_client_node(c), NET_ANSWER_MAX >> 20);
+	}
+	return r;
+}
+
 int net_client_send(struct net_client *c, const struct net_request *q, unsigned int *ret_status,
 		    struct buf *answer, struct error *err)
 {
 	int r = net_client_begin(c, q, ret_status, err);
 
-	while (r >= 0) {
-		r = net_client_read(c, answer, err);
-		if (r == 0)
-			return 0;
-	}
-	return r;
+	return r < 0 ? r : net_client_rest(c, answer, err);
 }
 
 int net_encode(const void *data, size_t len, struct buf *out)

@@ -21,6 +21,9 @@
 
 struct net_client;
 
+#define NET_ANSWER_MAX \
+	(256u << 20) /* of an answer kept in memory as a whole; 10,000 documents take 40 MiB */
+
 /* Defaults of a scheme, for addresses that omit them. */
 struct net_defaults {
 	const char *scheme; /* "clickhouse" */
@@ -57,7 +60,9 @@ int net_client_begin(struct net_client *c, const struct net_request *q, unsigned
 		     struct error *err);
 /* Appends received bytes to *out, at least one: 1; 0 at the end of the answer. Errors as above. */
 int net_client_read(struct net_client *c, struct buf *out, struct error *err);
-/* Does both, to the end of the answer. */
+/* Appends the rest of the answer, of at most NET_ANSWER_MAX bytes. 0. Errors as above; -EPROTO: it is longer. */
+int net_client_rest(struct net_client *c, struct buf *out, struct error *err);
+/* Sends a request, and receives all of the answer. */
 int net_client_send(struct net_client *c, const struct net_request *q, unsigned int *ret_status,
 		    struct buf *answer, struct error *err);
 /* Makes a running request fail with -EINTR within 100 ms; later ones are not affected. Callable from any thread. */

@@ -56,19 +56,20 @@ static int search_errno(unsigned int status, const json_t *answer)
 }
 
 static int search_fail(struct search_server *s, unsigned int status, const json_t *answer,
-		       const struct buf *raw, struct error *err)
+		       struct buf *raw, struct error *err)
 {
 	const char *node = net_client_node(s->client), *text = error_text(answer);
 	int r = search_errno(status, answer);
-	int len = (int)MIN(raw->len, (size_t)200);
+	int len = (int)MIN(strcspn(buf_str(raw), "\r\n"), (size_t)200);
+	int first = text ? (int)MIN(strcspn(text, "\r\n"), (size_t)600) : 0;
 
 	if (r == -EACCES)
-		return error_set(err, r, "%s: user or password are not accepted%s%.200s", node,
-				 text ? ": " : "", text ? text : "");
+		return error_set(err, r, "%s: user or password are not accepted%s%.*s", node,
+				 text ? ": " : "", MIN(first, 200), text ? text : "");
 	if (text)
-		return error_set(err, r, "%s: %.600s", node, text);
+		return error_set(err, r, "%s: %.*s", node, first, text);
 	return error_set(err, r, "%s responded with status %u: %.*s", node, status, len,
-			 raw->data ? (const char *)raw->data : "");
+			 buf_str(raw));
 }
 
 int search_send(struct search_server *s, const char *method, const char *path, struct bytes body,

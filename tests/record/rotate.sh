@@ -56,15 +56,16 @@ ok "every call has its file" grep -q "files without a path 0" out
 run check f.trace
 ok "every file is intact" [ "$status" = 0 ]
 ok "all were looked at" [ "$(grep -c intact out)" = "$files" ]
-sum=0 alone=0 bare=0
+# On a busy machine the program may get no CPU for 100 ms: such a file has no call of it, and nothing to name.
+sum=0 alone=0 bare=0 busy=0
 for i in f.trace.[0-9]*; do
 	read -r reads_of bare_of who <<<"$("$weir" query --csv -i $i "where op == pread64 | by path, comm, pid | count()" 2>err |
 		awk -F, 'NR > 1 { reads += $4; bare += $1 == "" ? $4 : 0; who = $2 "," $3 } END { print reads + 0, bare + 0, who }')"
-	sum=$((sum + reads_of)) bare=$((bare + bare_of))
+	sum=$((sum + reads_of)) bare=$((bare + bare_of)) busy=$((busy + (reads_of > 0)))
 	[ "$who" = "counted,$pid" ] && alone=$((alone + 1))
 done
 ok "the files' reads add up" [ "$sum" -ge "$reads" ]
-ok "each names its process by itself ($alone of $files)" [ "$alone" -ge $((files - 2)) ]
+ok "each with reads names its process by itself ($alone of $busy)" [ "$alone" -ge $((busy > 4 ? busy - 2 : busy)) ]
 ok "and its files" [ "$bare" = 0 ]
 mkdir folder && cp f.trace.[0-9]* folder
 ok "a folder of them is the same trace" [ "$(query folder "where op == pread64 && $own && path ~ '**/area/data' | count()")" = "$reads" ]
@@ -81,7 +82,8 @@ ok "the others are told" grep -q "older ones were removed (--keep)" err
 ok "what is left is whole" grep -q "lost 0 (sequence gap-free)" out
 ok "its command is known" grep -q "counted 1 area" out
 ok "every call has its file" grep -q "files without a path 0" out
-run record -q -o h.trace --rotate 64KiB -- "$counted" 1 area
+# a number of calls, not a time: on a busy machine a second may be few
+run record -q -o h.trace --rotate 64KiB -- dd if=/dev/zero of=/dev/null bs=1 count=100000
 ok "by size" [ "$status" = 0 ]
 ok "several files" [ "$(ls h.trace.* | wc -l)" -ge 2 ]
 ok "of about that size" [ "$(ls -l h.trace.* | awk '$5 > 500000' | wc -l)" = 0 ]

@@ -42,7 +42,45 @@ COMMANDS = {
     'trace -i': ['trace', '-i', 'TRACE'],
     'diff': ['diff', 'WHOLE', 'TRACE'],
     'diagnose': ['diagnose', '--json', '--fresh', 'TRACE'],
+    'diagnose kept': ['diagnose', '--json', 'TRACE'],
+    'requests': ['requests', '--json', 'TRACE'],
+    'requests log': ['requests', '--json', '--log', '--name', '*', 'TRACE'],
+    'periods': ['periods', '--json', 'w : op == openat : op == close && fd == begin.ret : path = begin.path', '-i', 'TRACE'],
+    'flow': ['flow', '--json', 'TRACE'],
+    'flow list': ['flow', '--json', '--list', 'TRACE'],
+    'flow of': ['flow', '--json', '--of', 'op == read || op == write', 'TRACE'],
+    'flow groups': ['flow', '--json', '--groups', '--list', 'TRACE'],
+    'flow of files': ['flow', '--json', '--groups', '--by', 'file', 'TRACE'],
+    'flow order': ['flow', '--json', '--order', 'TRACE'],
+    'flow of hosts': ['flow', '--json', '-i', 'OTHER', '-i', 'TRACE'],
+    'query of hosts': ['query', '--json', 'by host, op | count(), sum(dur)', '-i', 'OTHER', '-i', 'TRACE'],
+    'stacks': ['stacks', '--json', 'TRACE'],
+    'disks': ['disks', '--json', 'TRACE'],
+    'export': ['export', 'TRACE'],
+    'export perfetto': ['export', '--perfetto', 'TRACE'],
+    'export profiles': ['export', '--otlp-profiles', 'TRACE'],
+    'annotate list': ['annotate', '--list', 'TRACE'],
+    **{f'report {table}': ['report', table, '--json', 'TRACE'] for table in 'block net sched irq mem content'.split()},
+    **{f'rows of {table}': ['query', '--json', f'from {table}', 'TRACE'] for table in (
+        'block chunk detail edge fdlife finding habit loss mark net net_sample note period sched span span_op stack').split()},
 }
+KEEPING = 'diagnose kept',  # appends what it computed
+OF_MORE = {'requests tree': ['requests', '--json', '--tree', 'slowest', '--overlap', 'TRACE'],
+           'report phases': ['report', 'phases', '--json', 'TRACE']}
+OWN = {'more': OF_MORE, 'findings': OF_MORE,
+       'annotated': {'own table': ['sql', '--json', 'select * from notes', 'TRACE'],
+                     'own column': ['query', '--json', 'by note | count()', 'TRACE']}}
+# Calls with content, spans, a lock, pipes and files, a few times over
+RECORDED = """
+for i in 1 2 3; do
+	[ -r /dev/null/weir/begin:request ]
+	dd if=/dev/zero of=a$i bs=4k count=4 conv=fsync 2>&1
+	cat a$i | cat >b$i
+	[ -r /dev/null/weir/note:key=$i ]
+	flock b1 sleep 0.01
+	[ -r /dev/null/weir/end:request ]
+done"""
+MORE = '--with=block,net,sched,phases,irq,mem,faults,details,stacks'
 REQUESTS = [('trace', {}), ('overview', {'width': 100}), ('query', {'q': PIPELINE}), ('files', {}), ('lanes', {}), ('latency', {}),
             ('timeline', {'lanes': '0,1', 'width': 100}), ('op/1', {'near': 3}), ('op/1/next', {'same': 'op'}), ('file/0', {}),
             ('file/0/density', {}), ('explain', {'q': PIPELINE}), ('complete', {'q': 'comm == ', 'pos': 8})]
@@ -164,9 +202,16 @@ class Bases:
         notes = ['annotate', '--name', 'notes', mixed, "select distinct path, 'a ''b''' as note, length(path) as n from op"]
         if subprocess.run([weir, *notes], capture_output=True, cwd=folder, check=False).returncode == 0:
             self.keep('annotated', mixed)
+        self.other = os.path.join(folder, 'other')
+        make('other', 'synth', '--rows', '500', '--profile', 'network', '--host', 'other', '--seed', '2')
         if os.geteuid() == 0:  # many small blocks
             work = [workload, 'many', folder] if workload else ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8; do ls /etc; sleep 0.3; done']
             make('recorded', 'record', '--', *work)
+            more = make('more', 'record', MORE, '--content=bytes', '--', 'sh', '-c', RECORDED)
+            make('hashed', 'record', '--content', '--', 'sh', '-c', RECORDED)
+            for kept in (['diagnose'], ['requests', '--keep'], ['flow', '--keep'], ['periods', '--keep', 'w : op == openat : op == close', '-i']):
+                subprocess.run([weir, *kept, more], capture_output=True, cwd=folder, check=False)
+            self.keep('findings', more)
 
     def keep(self, name, path):
         with open(path, 'rb') as f:
@@ -206,7 +251,10 @@ class Trial:
 
     def run(self, name, place, base):
         """status, standard output, standard error; status None where it did not end"""
-        words = [{'TRACE': 't.trace', 'WHOLE': os.path.join(self.folder, base)}.get(w, w) for w in self.commands[name]]
+        named = {'TRACE': 't.trace', 'WHOLE': os.path.join(self.folder, base), 'OTHER': self.bases.other}
+        if name in KEEPING:
+            named['TRACE'] = shutil.copy(os.path.join(place, 't.trace'), os.path.join(place, 'kept.trace'))
+        words = [named.get(w, w) for w in self.commands_of(base)[name]]
         with subprocess.Popen([self.weir, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place) as p:
             try:
                 out, err = p.communicate(timeout=self.seconds)
@@ -216,6 +264,9 @@ class Trial:
                 return None, b'', b''
         return p.returncode, out, err
 
+    def commands_of(self, base):
+        return self.commands | OWN.get(base, {})
+
     def answers(self, i):
         """What each command answers to a whole trace"""
         ret = {}
@@ -223,7 +274,7 @@ class Trial:
             self.write(place, self.bases.traces[i])
             with open(os.path.join(self.folder, self.bases.names[i]), 'wb') as f:
                 f.write(self.bases.traces[i])
-            for name in self.commands:
+            for name in self.commands_of(self.bases.names[i]):
                 status, out, err = self.run(name, place, self.bases.names[i])
                 if status != 0 and not (name == 'check' and status == 1):
                     raise RuntimeError(f'{name} of {self.bases.names[i]}: status {status}: {err.decode()[-300:]}')
@@ -271,7 +322,7 @@ class Trial:
         mended = rnd.random() < 0.5
         if mended:
             mend(data)
-        names = rnd.sample(sorted(self.commands), COMMANDS_EACH)
+        names = rnd.sample(sorted(self.commands_of(self.bases.names[base])), COMMANDS_EACH)
         return base, ' '.join(how) + (' mended' if mended else ''), mended, bytes(data), names
 
     def case(self, case):

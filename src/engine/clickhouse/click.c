@@ -97,8 +97,7 @@ int click_query_text(struct click_engine *e, struct clickhouse *c, const char *s
 {
 	int r = click_begin_query(e, c, sql, NULL, err);
 
-	while (r >= 0 && (r = net_client_read(c->client, answer, err)) > 0)
-		;
+	r = r < 0 ? r : net_client_rest(c->client, answer, err);
 	return r < 0 ? r : clickhouse_exception(c, buf_str(answer), err);
 }
 

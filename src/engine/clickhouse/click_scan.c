@@ -70,7 +70,7 @@ static bool scan_by_time(const struct click_scan *s)
 static int scan_measure(struct click_scan *s, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	long long count, first, last;
+	long long count, first, last, span;
 	int r = buf_printf(&sql, "SELECT count(), min(ended), max(ended) FROM `%s`%s",
 			   schema_table(s->q.table)->name, buf_str(&s->where));
 
@@ -78,16 +78,18 @@ static int scan_measure(struct click_scan *s, struct error *err)
 		r = click_query_text(s->engine, &s->server, buf_str(&sql), &answer, err);
 	if (r < 0)
 		return r;
-	if (sscanf(buf_str(&answer), "%lld %lld %lld", &count, &first, &last) != 3)
-		return error_set(err, -EPROTO, "%s: no counts: '%.100s'",
-				 net_client_node(s->server.client), buf_str(&answer));
+	if (sscanf(buf_str(&answer), "%lld %lld %lld", &count, &first, &last) != 3 || count < 0 ||
+	    last < first || __builtin_sub_overflow(last, first, &span))
+		return error_set(
+			err, -EPROTO, "%s: no counts: '%.*s'", net_client_node(s->server.client),
+			(int)MIN(strcspn(buf_str(&answer), "\r\n"), (size_t)100), buf_str(&answer));
 	s->ended = count == 0;
 	s->next = first;
 	s->last = last;
 	s->width = INT64_MAX;
 	if (scan_by_time(s) && count > 2 * STRETCH_ROWS)
-		s->width = (int64_t)((double)(last - first) / (double)count * STRETCH_ROWS) + 1;
-	atomic_store(&s->total, (uint64_t)((last - first) / s->width) + 1);
+		s->width = (int64_t)((double)span / (double)count * STRETCH_ROWS) + 1;
+	atomic_store(&s->total, (uint64_t)(span / s->width) + 1);
 	return 0;
 }
 

@@ -179,8 +179,10 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 			return r;
 		if (sscanf(buf_str(&answer), "%llu %llu %llu %lld", &all, &same, &parts, &ahead) !=
 		    4)
-			return error_set(err, -EPROTO, "%s: no counts: '%.100s'",
-					 net_client_node(c->server.client), buf_str(&answer));
+			return error_set(err, -EPROTO, "%s: no counts: '%.*s'",
+					 net_client_node(c->server.client),
+					 (int)MIN(strcspn(buf_str(&answer), "\r\n"), (size_t)100),
+					 buf_str(&answer));
 		*ret_known = parts > 0;
 		if (same)
 			c->target.ahead = ahead;
