@@ -63,9 +63,9 @@ struct server {
 	pthread_mutex_t cookies_lock; /* for the following members */
 	struct cookie cookies[COOKIES_MAX];
 	size_t cookie_count;
-	char etag_salt[17]; /* new at each start, as block numbers may differ */
-	char *command;	    /* the recorded command */
-	char *selection;    /* the options that selected calls to record; "": all were */
+	char etag_salt[17];	/* new at each start, as block numbers may differ */
+	char *command;		/* the recorded command */
+	char *selection;	/* the options that selected calls to record; "": all were */
 	bool selections_differ; /* between recordings: `selection` is the first one's */
 	struct http_options http_options;
 	uint16_t port;
