@@ -11,6 +11,8 @@ run record -- true
 ok "a command is recorded" is 0
 ok "what was recorded and the next command are told" grep -q "next: weir report" err
 ok "nothing was lost" grep -q "lost 0" err
+strace -fqo syncs -e trace=fsync,fdatasync "$weir" record -q -o short.trace -- true
+ok "a short trace is synced, and the folder that has its name" [ "$(grep -o 'f[a-z]*sync([0-9]*) *= 0' syncs | sed 's/(.*//' | xargs)" = "fsync fdatasync" ]
 ok "the trace is private" [ "$(stat -c %a weir.trace)" = 600 ]
 run record -- true
 ok "the old trace is kept" [ -s weir.trace.old ]

@@ -78,17 +78,23 @@ struct file_syncer {
 	atomic_int error;
 };
 
+/* Once is enough. Some file systems cannot sync a folder; the name is then as durable as they make it. */
+static void syncer_sync_folder(struct file_syncer *s)
+{
+	if (s->dir_fd < 0)
+		return;
+	if (fsync(s->dir_fd) < 0 && errno == EIO)
+		atomic_store(&s->error, -EIO);
+	close(TAKE_FD(s->dir_fd));
+}
+
 static void syncer_once(struct file_syncer *s)
 {
 	if (!atomic_exchange(&s->dirty, false))
 		return;
 	if (fdatasync(s->fd) < 0)
 		atomic_store(&s->error, -errno);
-	/* some file systems cannot sync a folder; the name is then as durable as they make it */
-	if (s->dir_fd >= 0 && fsync(s->dir_fd) < 0 && errno == EIO)
-		atomic_store(&s->error, -EIO);
-	if (s->dir_fd >= 0)
-		close(TAKE_FD(s->dir_fd));
+	syncer_sync_folder(s);
 }
 
 static void *syncer_main(void *arg)
@@ -190,8 +196,7 @@ void file_syncer_free(struct file_syncer *s)
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->thread, NULL);
-	if (s->dir_fd >= 0)
-		close(s->dir_fd);
+	syncer_sync_folder(s);
 	pthread_cond_destroy(&s->wake);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
