@@ -86,8 +86,8 @@ static bool merge_before(const struct merge_source *a, size_t at, const struct m
 ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struct batch **ret_batch,
 			  const uint32_t **ret_rows, struct error *err)
 {
-	struct merge_source *first = NULL;
-	int64_t first_end = 0, other_end;
+	struct merge_source *first = NULL, *second = NULL;
+	int64_t first_end = 0, second_end = 0;
 	size_t end;
 
 	for (size_t i = 0; i < m->count; i++) {
@@ -96,25 +96,23 @@ ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struc
 
 		if (r < 0)
 			return r;
-		if (!t->ended && (!first || merge_before(t, t->at, first, first_end))) {
+		if (t->ended)
+			continue;
+		if (!first || merge_before(t, t->at, first, first_end)) {
+			second = first;
+			second_end = first_end;
 			first = t;
 			first_end = merge_source_end(t, t->at);
+		} else if (!second || merge_before(t, t->at, second, second_end)) {
+			second = t;
+			second_end = merge_source_end(t, t->at);
 		}
 	}
 	if (!first)
 		return 0;
-	end = first->count;
-	for (size_t i = 0; i < m->count; i++) {
-		const struct merge_source *other = &m->sources[i];
-		size_t k = first->at + 1;
-
-		if (other == first || other->ended)
-			continue;
-		other_end = merge_source_end(other, other->at);
-		while (k < end && merge_before(first, k, other, other_end))
-			k++;
-		end = k;
-	}
+	end = second ? first->at + 1 : first->count;
+	while (end < first->count && merge_before(first, end, second, second_end))
+		end++;
 	*ret_which = (size_t)(first - m->sources);
 	*ret_batch = first->batch;
 	*ret_rows = first->rows + first->at;
