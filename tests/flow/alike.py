@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """alike.py WEIR: `weir flow` --similar, --groups and --order over reads of data that the test makes: similarity against a plain loop
 over the bytes, orders against loops over pairs. TAP on standard output."""
+import functools
 import hashlib
 import itertools
 import json
@@ -65,6 +66,7 @@ def gear(i):
 GEARS = [gear(i) for i in range(256)]
 
 
+@functools.cache
 def cuts(data):
     found, start, h = set(), 0, 0
     for i, byte in enumerate(data):

@@ -36,21 +36,28 @@ class Calls:
             self.by_tid[call['tid']].append(call)
         self.ends = {(t, c['op'], c['start'] + c['dur']): c for t, calls in self.by_tid.items() for c in calls}
         self.starts = {(t, c['op'], c['start']): c for t, calls in self.by_tid.items() for c in calls}
+        self.by_key = {}
 
     def find(self, spec):
         tid, name, key = spec.split(':')
         key, value = key.split('=')
-        calls = [c for c in self.by_tid[int(tid)] if name == '*' or c['op'] in name.split('|')]
+        if key not in ('first', 'last', 'count') and key not in self.by_key:
+            self.by_key[key] = collections.defaultdict(list)
+            for t, of_thread in self.by_tid.items():
+                for c in of_thread:
+                    if c[key] is not None:
+                        self.by_key[key][t, int(str(c[key]), 0)].append(c)
+        some = self.by_key[key][int(tid), int(value)] if key in self.by_key else self.by_tid[int(tid)]
+        calls = [c for c in some if name == '*' or c['op'] in name.split('|')]
         if key == 'first':
             return calls[0]
         if key == 'last':
             return calls[-1]
         if key == 'count':
             return calls[int(value)]
-        fits = [c for c in calls if c[key] is not None and int(str(c[key]), 0) == int(value)]
-        if len(fits) != 1:
-            raise RuntimeError(f'{spec}: {len(fits)} calls')
-        return fits[0]
+        if len(calls) != 1:
+            raise RuntimeError(f'{spec}: {len(calls)} calls')
+        return calls[0]
 
 
 def identity(c):

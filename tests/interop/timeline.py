@@ -186,7 +186,7 @@ def main():
     t = Tap()
     with tempfile.TemporaryDirectory(prefix='weir-timeline.') as folder:
         compare_arrows(t, folder)
-        for profile, n in (('mixed', 100000), ('network', 20000), ('hostile', 20000)):
+        for profile, n in (('mixed', 70000), ('network', 20000), ('hostile', 20000)):
             trace = os.path.join(folder, profile)
             weir('synth', '-q', '-o', trace, '--rows', str(n), '--seed', '3', '--profile', profile)
             p = compare_perfetto(t, profile, trace, folder)

@@ -155,7 +155,7 @@ CLOSED = re.compile(r"(.*?)\)\s*$")
 NUMBER = re.compile(r"(-?(?:0x[0-9a-f]+|\d+))(.*)$")
 OCTAL = re.compile(r"0\d+$")
 ERROR = re.compile(r"(E\w+)")
-OF_THREAD = re.compile(r"(\d+)\s+(.*)$")
+OF_THREAD = re.compile(r"(\d+)\s+(.+)$")
 SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d+)")
 RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)$")
 BLANKS = re.compile(r"\)\s+= ")
@@ -208,8 +208,8 @@ def parse_call(tid, line, errnos):
     else:
         args, result = rest[:end], rest[end + 4:]
     # strace pads with blanks before "="
-    m3 = CLOSED.match(args)
-    if m3 and args.count("(") < args.count(")"):
+    m3 = CLOSED.match(args) if args.count("(") < args.count(")") else None
+    if m3:
         args = m3.group(1)
     result = result.strip()
     ret, note = None, ""
@@ -245,7 +245,7 @@ def read_strace(path):
             if not m:
                 continue
             tid, text = int(m.group(1)), m.group(2)
-            m = SUPERSEDED.match(text)
+            m = SUPERSEDED.match(text) if text[0] == "+" else None
             if m:
                 superseded[tid] = int(m.group(1))
                 continue
@@ -261,7 +261,7 @@ def read_strace(path):
             if text.endswith("<unfinished ...>"):
                 pending[tid] = text[: -len("<unfinished ...>")].rstrip()
                 continue
-            m = RESUMED.match(text)
+            m = RESUMED.match(text) if text[0] == "<" else None
             owner = tid
             if m:
                 if tid in superseded and superseded[tid] in pending:

@@ -90,9 +90,7 @@ class Definition:
 class Open:
     def __init__(self, definition, row, at, parent):
         self.definition, self.row, self.at, self.parent, self.children, self.closed = definition, row, at, parent, [], False
-
-    def around(self):
-        return [] if not self.parent else [self.parent.row] + self.parent.around()
+        self.around = [parent.row, *parent.around] if parent else []
 
 
 def match(rows, losses, definitions):
@@ -115,7 +113,7 @@ def match(rows, losses, definitions):
             if not c.closed:
                 close(c, at, 'cut' if status != 'running' else status)
         o.closed = True
-        captures = {k: f(o.row, end, o.around()) for k, f, late in o.definition.captures if end or not late}
+        captures = {k: f(o.row, end, o.around) for k, f, late in o.definition.captures if end or not late}
         found.append((o.definition.name, o.at, None if status == 'running' else max(at - o.at, 0), status,
                       o.parent.at if o.parent else None,
                       tuple(sorted((k, v) for k, v in captures.items() if v is not None))))
@@ -131,14 +129,14 @@ def match(rows, losses, definitions):
         if cuts and cuts[0][0] <= at:
             lose(at)
         if is_end:
-            for o in [o for o in opened if o.definition is d and d.end(row, o.row, o.around())]:
+            for o in [o for o in opened if o.definition is d and d.end(row, o.row, o.around)]:
                 if not o.closed:
                     close(o, at, 'unset', row)
         elif d.parent is None:
             if d.begin(row, []):
                 opened.append(Open(d, row, at, None))
         else:
-            fits = [p for p in opened if p.definition.name == d.parent and d.begin(row, [p.row] + p.around())]
+            fits = [p for p in opened if p.definition.name == d.parent and d.begin(row, [p.row] + p.around)]
             for p in fits[-1:] if d.last else fits:
                 opened.append(Open(d, row, at, p))
                 p.children.append(opened[-1])
