@@ -292,6 +292,10 @@ def beside():
     for new, old, want in (('with.trace', 'empty', ['unknown']), ('empty', 'with.trace', []), ('with.trace', 'with.trace', ['before'])):
         found = [x['since'] for x in rows('-i', new, *only, '--against', old)]
         check(f'--against: what a rule could not look for is neither new nor mended: {new}, {old}', found == want, found)
+    with open('lost.trace', 'rb') as whole, open('cut.trace', 'wb') as cut:
+        cut.write(whole.read()[:2000])
+    r = run('diagnose', '-i', 'cut.trace')
+    check('and of a file that was cut', 'an unknown number of calls was lost' in r.stdout, r.stdout)
     r = run('diagnose', '-i', 'lost.trace')
     check('and the last line', 'rows of other tables' in r.stdout and 'not certain' in r.stdout, r.stdout)
 

@@ -249,7 +249,10 @@ static void diagnose_put_certainty(const struct diagnosis *d)
 	bool calls = d->lost || d->lost_unknown;
 
 	putchar('\n');
-	if (calls)
+	if (calls && !d->lost)
+		printf("not certain: an unknown number of calls was lost; findings in them are "
+		       "missing\n");
+	else if (calls)
 		printf("not certain: %s%s calls were lost; findings in them are missing\n",
 		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
 	if (d->lost_beside)
