@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -194,6 +195,9 @@ def own(trace):
     found = rows(*only, '--rules', path)
     want = f'{run("query", "-i", trace, "--csv", "count()").stdout.split()[-1]}'
     check('a rule of its own finds', len(found) == 1 and found[0]['rule'] == 'own-rule' and str(found[0]['calls']) == want, found, want)
+    shutil.copy(trace, 'second.trace')
+    r = run('diagnose', '-i', trace, '-i', 'second.trace', '--only', 'own-rule', '--rules', path)
+    check('the command that shows it names all traces', f"weir query -i {trace} -i second.trace 'by op" in r.stdout, r.stdout, r.stderr)
     check('and fills its sentence', found[0]['sentence'].endswith(' calls, 7 B, 7, a "b", "a \\"b\\"", {each}'), found)
     for when, runs in (('use max(torn) < 0', False), ('op op == ptrace', False), ('op op == ptrace\nuse max(torn) < 0', False),
                        ('op op in (ptrace, pwrite64)', True), ('use max(torn) < 0\nstall count(*) >= 0 -- a comment', True)):
