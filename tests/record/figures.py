@@ -324,6 +324,24 @@ def read_and_written():
     check("bytes written are those of /proc", own.get("written") == int(io["wchar:"]) + len(out), (own, out))
     check("bytes read, too, with those that were waited for", own.get("read", 0) >= int(io["rchar:"]), (own, out))
     check("which the line of waiting calls has", page["waiting"]["bytes"] == 4321, page["waiting"])
+    record("moved.trace", "--", *PYTHON, program)
+    got = max(row["bytes"] for row in table("moved.trace", "processes"))
+    want = sql("moved.trace", "SELECT sum(bytes) AS moved FROM op JOIN thread t ON t.id = thread_id GROUP BY process_id ORDER BY 1 DESC LIMIT 1")
+    check("report: a process has the bytes of all its calls", got == want[0]["moved"], (got, want))
+    python("peer.trace", """
+        import os, socket, time
+        s = socket.create_server(("127.0.0.1", 0))
+        if not os.fork():
+            a = s.accept()[0]
+            time.sleep(0.1)
+            a.sendall(bytes(4321))
+            os._exit(0)
+        c = socket.create_connection(s.getsockname())
+        c.recv(5000)
+        os.wait()
+        """)
+    got = [row["bytes"] for row in table("peer.trace", "peers")]
+    check("and a connection, what was waited for", got == [4321, 4321], got)
     rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]["rows"]}
     check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
 
