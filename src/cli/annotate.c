@@ -214,8 +214,9 @@ static int list_tables(const struct store *s, struct error *err)
 
 		if (!m)
 			continue;
-		printf("%s: %llu rows, %u columns", m->name, (unsigned long long)m->rows,
-		       m->def->column_count);
+		printf("%s: %llu row%s, %u column%s", m->name, (unsigned long long)m->rows,
+		       m->rows == 1 ? "" : "s", m->def->column_count,
+		       m->def->column_count == 1 ? "" : "s");
 		if (list_origin(m) < 0)
 			return error_errno(err, -ENOMEM, "cannot list the tables");
 		puts(m->partial			 ? ", of a part of the trace"
@@ -276,8 +277,9 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 	interrupt_quiet(it);
 	if (r < 0)
 		return r;
-	printf("%s: %llu rows, %zu columns, in %s\n", name, (unsigned long long)t.count,
-	       engine_result_columns(result), store_trace_path(s, 0));
+	printf("%s: %llu row%s, %zu column%s, in %s\n", name, (unsigned long long)t.count,
+	       t.count == 1 ? "" : "s", engine_result_columns(result),
+	       engine_result_columns(result) == 1 ? "" : "s", store_trace_path(s, 0));
 	return r;
 }
 

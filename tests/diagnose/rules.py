@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -194,6 +195,9 @@ def own(trace):
     found = rows(*only, '--rules', path)
     want = f'{run("query", "-i", trace, "--csv", "count()").stdout.split()[-1]}'
     check('a rule of its own finds', len(found) == 1 and found[0]['rule'] == 'own-rule' and str(found[0]['calls']) == want, found, want)
+    shutil.copy(trace, 'second.trace')
+    r = run('diagnose', '-i', trace, '-i', 'second.trace', '--only', 'own-rule', '--rules', path)
+    check('the command that shows it names all traces', f"weir query -i {trace} -i second.trace 'by op" in r.stdout, r.stdout, r.stderr)
     check('and fills its sentence', found[0]['sentence'].endswith(' calls, 7 B, 7, a "b", "a \\"b\\"", {each}'), found)
     for when, runs in (('use max(torn) < 0', False), ('op op == ptrace', False), ('op op == ptrace\nuse max(torn) < 0', False),
                        ('op op in (ptrace, pwrite64)', True), ('use max(torn) < 0\nstall count(*) >= 0 -- a comment', True)):
@@ -297,6 +301,10 @@ def beside():
     for new, old, want in (('with.trace', 'empty', ['unknown']), ('empty', 'with.trace', []), ('with.trace', 'with.trace', ['before'])):
         found = [x['since'] for x in rows('-i', new, *only, '--against', old)]
         check(f'--against: what a rule could not look for is neither new nor mended: {new}, {old}', found == want, found)
+    with open('lost.trace', 'rb') as whole, open('cut.trace', 'wb') as cut:
+        cut.write(whole.read()[:2000])
+    r = run('diagnose', '-i', 'cut.trace')
+    check('and of a file that was cut', 'an unknown number of calls was lost' in r.stdout, r.stdout)
     r = run('diagnose', '-i', 'lost.trace')
     check('and the last line', 'rows of other tables' in r.stdout and 'not certain' in r.stdout, r.stdout)
 

@@ -296,26 +296,53 @@ def copies_on_pages(want):
 def read_and_written():
     """What a process wrote is what /proc/PID/io says; a copied file has one way, who copied it both."""
     program = textwrap.dedent("""
-        import os
+        import os, time
         a, b = os.open('in', os.O_RDWR | os.O_CREAT | os.O_TRUNC), os.open('out', os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         for i in range(50): os.write(a, bytes(1111))
         for i in range(70): os.pread(a, 999, 0)
         os.lseek(a, 0, 0)
         os.sendfile(b, a, None, 5000)
         os.copy_file_range(a, b, 3000)
+        r, w = os.pipe()
+        if not os.fork():
+            time.sleep(0.1)
+            os.write(w, bytes(4321))
+            os._exit(0)
+        os.read(r, 5000)
         print(open('/proc/self/io').read().replace('\\n', ' '))
         """)
 
     def stat(by):
         r = run(weir, "stat", "--json", "--by", by, "--", *PYTHON, program)
-        return r.stdout, json.loads(r.stderr.splitlines()[-1])["rows"]
+        return r.stdout, json.loads(r.stderr.splitlines()[-1])
 
-    out, rows = stat("process")
+    out, page = stat("process")
+    rows = page["rows"]
     words = out.split()
     io = dict(zip(words[::2], words[1::2]))
-    got = next((row["written"] for row in rows if row["process"].startswith("python")), None)
-    check("bytes written are those of /proc", got == int(io["wchar:"]) + len(out), (got, out))
-    rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]}
+    own = next((row for row in rows if row["process"].startswith("python")), {})
+    check("bytes written are those of /proc", own.get("written") == int(io["wchar:"]) + len(out), (own, out))
+    check("bytes read, too, with those that were waited for", own.get("read", 0) >= int(io["rchar:"]), (own, out))
+    check("which the line of waiting calls has", page["waiting"]["bytes"] == 4321, page["waiting"])
+    record("moved.trace", "--", *PYTHON, program)
+    got = max(row["bytes"] for row in table("moved.trace", "processes"))
+    want = sql("moved.trace", "SELECT sum(bytes) AS moved FROM op JOIN thread t ON t.id = thread_id GROUP BY process_id ORDER BY 1 DESC LIMIT 1")
+    check("report: a process has the bytes of all its calls", got == want[0]["moved"], (got, want))
+    python("peer.trace", """
+        import os, socket, time
+        s = socket.create_server(("127.0.0.1", 0))
+        if not os.fork():
+            a = s.accept()[0]
+            time.sleep(0.1)
+            a.sendall(bytes(4321))
+            os._exit(0)
+        c = socket.create_connection(s.getsockname())
+        c.recv(5000)
+        os.wait()
+        """)
+    got = [row["bytes"] for row in table("peer.trace", "peers")]
+    check("and a connection, what was waited for", got == [4321, 4321], got)
+    rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]["rows"]}
     check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
 
 

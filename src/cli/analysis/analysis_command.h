@@ -22,6 +22,7 @@ struct analysis_opts {
 /* One opened run. */
 struct analysis_trace {
 	char *name;
+	struct buf inputs;   /* " -i a.trace -i 'two words'", for commands that show more */
 	struct store *store; /* NULL: the rows are in an engine */
 	bool part;	     /* the store is that of an earlier run */
 	struct select select;

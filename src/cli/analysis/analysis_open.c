@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/shell.h"
 #include "cli/analysis/analysis_command.h"
 #include "cli/record/record_live.h"
 
@@ -153,15 +154,23 @@ static int analysis_choose(struct analysis_view *v, struct analysis_trace *t,
 
 /* ---- the traces ---- */
 
-static int analysis_new_run(struct analysis_view *v, unsigned int side, const char *name,
-			    struct analysis_trace **ret, struct error *err)
+static int analysis_new_run(struct analysis_view *v, unsigned int side, const char *const *paths,
+			    size_t count, struct analysis_trace **ret, struct error *err)
 {
+	int r = 0;
+
 	if (v->count >= ANALYSIS_RUNS_MAX)
 		return error_set(err, -E2BIG, "more than %d runs", ANALYSIS_RUNS_MAX);
 	*ret = &v->traces[v->count];
-	**ret = (struct analysis_trace){.name = strdup(input_shown(name))};
+	**ret = (struct analysis_trace){.name = strdup(input_shown(paths[0]))};
 	v->runs[v->count++] = (struct analysis_run){.side = side, .name = (*ret)->name};
-	return (*ret)->name ? 0 : error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const char *shown = input_shown(paths[i]);
+
+		buf_printf(&(*ret)->inputs, " -i ");
+		r = shell_word(&(*ret)->inputs, shown, strlen(shown));
+	}
+	return (*ret)->name && r >= 0 ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 /* Fills in what is missing from the run, and its part; its rows are selected. */
@@ -185,7 +194,7 @@ static int analysis_open_run(struct analysis_view *v, unsigned int side, const c
 			     size_t count, struct error *err)
 {
 	struct analysis_trace *t;
-	int r = analysis_new_run(v, side, paths[0], &t, err);
+	int r = analysis_new_run(v, side, paths, count, &t, err);
 
 	if (r < 0)
 		return r;
@@ -208,7 +217,7 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 	struct analysis_trace *t;
 	int r;
 
-	r = analysis_new_run(v, 0, address, &t, err);
+	r = analysis_new_run(v, 0, &address, 1, &t, err);
 	if (r < 0)
 		return r;
 	r = live_at_work(read_flags_connect(&v->opts->read, address, (struct engine_options){0},
@@ -344,6 +353,7 @@ void analysis_close(struct analysis_view *v)
 		if (!t->part)
 			store_free(t->store);
 		buf_free(&t->loss_json);
+		buf_free(&t->inputs);
 		free(t->name);
 	}
 	free(v->traces);

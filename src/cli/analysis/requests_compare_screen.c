@@ -81,10 +81,11 @@ static int print_traits(const struct requests_compare *c)
 	return r;
 }
 
-int requests_compare_screen(const struct requests *q)
+int requests_compare_screen(const struct analysis_view *v, const struct requests *q)
 {
 	const struct requests_compare *c = &q->compare;
 	_cleanup_buf_ struct buf name = {0};
+	char slow[32], usual[32];
 	int r;
 
 	if (!c->slow_count) {
@@ -108,10 +109,11 @@ int requests_compare_screen(const struct requests *q)
 	r = r < 0 ? r : print_traits(c);
 	if (r < 0)
 		return r;
-	printf("\nNEXT   weir requests --tree %lld   weir requests --tree %lld\n",
-	       (long long)q->spans.all[c->slow[c->slow_count - 1]].number,
-	       (long long)q->spans.all[c->usual[c->usual_count / 2]].number);
-	return r;
+	snprintf(slow, sizeof(slow), "--tree %lld",
+		 (long long)q->spans.all[c->slow[c->slow_count - 1]].number);
+	snprintf(usual, sizeof(usual), "--tree %lld",
+		 (long long)q->spans.all[c->usual[c->usual_count / 2]].number);
+	return requests_next(v, slow, usual);
 }
 
 /* ---- groups ---- */

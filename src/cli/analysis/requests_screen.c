@@ -225,7 +225,28 @@ static int print_group(const struct requests *q, const struct requests_group *g,
 	return r;
 }
 
-static int names_screen(const struct requests *q)
+int requests_next(const struct analysis_view *v, const char *one, const char *other)
+{
+	_cleanup_buf_ struct buf safe = {0}, line = {0}, second = {0};
+	struct buf *inputs = &v->traces[0].inputs;
+	int r = 0;
+
+	if (strcmp(v->traces[0].name, TRACE_DEFAULT))
+		r = format_safe(&safe, buf_str(inputs), inputs->len);
+	if (r < 0)
+		return r;
+	buf_printf(&line, "NEXT   weir requests%s %s", buf_str(&safe), one);
+	buf_printf(&second, "   weir requests%s %s", buf_str(&safe), other);
+	if (format_width(buf_str(&line)) + format_width(buf_str(&second)) <= requests_width())
+		buf_add(&line, &second);
+	r = buf_status(&line);
+	if (r < 0)
+		return r;
+	printf("\n%s\n", buf_str(&line));
+	return 0;
+}
+
+static int names_screen(const struct analysis_view *v, const struct requests *q)
 {
 	size_t name = names_width(q, GROUP_REST + (requests_width() >= WIDE ? 40 : 0)), most;
 	int r = 0;
@@ -246,7 +267,7 @@ static int names_screen(const struct requests *q)
 		printf("%s%zu more names: pipe the output, or use --csv, to get them all%s\n",
 		       text_style(TEXT_DIM), q->group_count - most, text_style(TEXT_PLAIN));
 	if (r >= 0 && q->group_count)
-		printf("\nNEXT   weir requests --tree slowest   weir requests --compare\n");
+		r = requests_next(v, "--tree slowest", "--compare");
 	return r;
 }
 
@@ -412,7 +433,7 @@ int requests_screen(const struct analysis_view *v)
 		printf("none of them took %s or more\n", format_dur(o->least).s);
 	switch (q->view) {
 	case REQUESTS_NAMES:
-		r = names_screen(q);
+		r = names_screen(v, q);
 		break;
 	case REQUESTS_LOG:
 		r = log_screen(v, q);
@@ -421,7 +442,7 @@ int requests_screen(const struct analysis_view *v)
 		r = requests_tree_screen(v, q);
 		break;
 	case REQUESTS_COMPARE:
-		r = requests_compare_screen(q);
+		r = requests_compare_screen(v, q);
 		break;
 	case REQUESTS_CLUSTERS:
 		r = requests_clusters_screen(v, q);

@@ -11,7 +11,7 @@ int requests_screen(const struct analysis_view *v);
 /* ---- shared between its files ---- */
 
 int requests_tree_screen(const struct analysis_view *v, const struct requests *q);
-int requests_compare_screen(const struct requests *q);
+int requests_compare_screen(const struct analysis_view *v, const struct requests *q);
 int requests_heat_screen(const struct analysis_view *v, const struct requests *q);
 int requests_clusters_screen(const struct analysis_view *v, const struct requests *q);
 
@@ -28,6 +28,8 @@ int requests_where(struct buf *to, const int64_t time[static SPAN_TIMES], size_t
 int requests_put_name(struct buf *to, struct bytes name, size_t width);
 /* Appends "+1.234 s" or the time of day, as the options request. */
 int requests_put_at(struct buf *to, const struct analysis_view *v, int64_t at);
+/* Prints two further commands for the same traces, given their options. 0 or negative. */
+int requests_next(const struct analysis_view *v, const char *one, const char *other);
 /* Prints a line for a span: duration, start, number, name, and where its time went. */
 int requests_put_span(const struct analysis_view *v, const struct requests *q, uint32_t span);
 /* Prints a line without trailing blanks. */

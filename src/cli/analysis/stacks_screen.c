@@ -159,15 +159,17 @@ static void stacks_screen_head(const struct stacks_sums *s, const struct stacks_
 {
 	uint64_t calls = s->with[STACKS_CALLS] - apart->sums[STACKS_CALLS];
 
-	printf("%s%s in %s call%s with a stack%s   %s calls without one   by %s\n",
+	printf("%s%s in %s call%s with a stack%s   %s call%s without one   by %s\n",
 	       text_style(TEXT_BOLD),
 	       format_dur((int64_t)(s->with[STACKS_TIME] - apart->sums[STACKS_TIME])).s,
 	       format_count(calls).s, calls == 1 ? "" : "s", text_style(TEXT_PLAIN),
-	       format_count(s->without[STACKS_CALLS]).s, stacks_weight_word(s->weight));
+	       format_count(s->without[STACKS_CALLS]).s, s->without[STACKS_CALLS] == 1 ? "" : "s",
+	       stacks_weight_word(s->weight));
 	if (stacks)
-		printf("waiting for work: %s in %s calls, %zu stacks: --where 'class == wait'\n",
+		printf("waiting for work: %s in %s call%s, %zu stack%s: --where 'class == wait'\n",
 		       format_dur((int64_t)apart->sums[STACKS_TIME]).s,
-		       format_count(apart->sums[STACKS_CALLS]).s, stacks);
+		       format_count(apart->sums[STACKS_CALLS]).s,
+		       apart->sums[STACKS_CALLS] == 1 ? "" : "s", stacks, stacks == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -199,7 +201,7 @@ int stacks_screen(const struct analysis_view *v)
 		gaps |= s->rows[i].cut & SYMBOLS_CUT_GAP;
 	}
 	if (s->count - left_out > shown)
-		printf("%s%zu more stacks: --head N, pipe the output, or use --csv%s\n",
+		printf("%s%zu more stacks: --top N, pipe the output, or use --csv%s\n",
 		       text_style(TEXT_DIM), s->count - left_out - shown, text_style(TEXT_PLAIN));
 	if (gaps)
 		printf("\n[...]: functions may be missing there (no frame pointers)\n");

@@ -133,9 +133,7 @@ static int diagnose_put_show(const struct analysis_view *v, const struct finding
 	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
 	int r;
 
-	buf_printf(&line, "weir query -i ");
-	shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
-	buf_append(&line, " ", 1);
+	buf_printf(&line, "weir query%s ", buf_str(&v->traces[0].inputs));
 	r = shell_word(&line, f->show.data, f->show.len);
 	if (r < 0)
 		return r;
@@ -249,7 +247,10 @@ static void diagnose_put_certainty(const struct diagnosis *d)
 	bool calls = d->lost || d->lost_unknown;
 
 	putchar('\n');
-	if (calls)
+	if (calls && !d->lost)
+		printf("not certain: an unknown number of calls was lost; findings in them are "
+		       "missing\n");
+	else if (calls)
 		printf("not certain: %s%s calls were lost; findings in them are missing\n",
 		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
 	if (d->lost_beside)

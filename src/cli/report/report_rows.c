@@ -166,6 +166,17 @@ static bool map_group(void *arg, struct rollup_row *key)
 	return group >= 0 && (k->by.report->waits || !report_is_wait(key));
 }
 
+/* Waiting calls that moved bytes, if the table leaves these calls out. */
+static bool map_moved(void *arg, struct rollup_row *key)
+{
+	struct keyed *k = arg;
+
+	if (!key->bytes || !report_is_wait(key) || k->by.report->waits)
+		return false;
+	key->file_id = grouping_of(&k->by, key->file_id);
+	return key->file_id >= 0;
+}
+
 /* "/tmp/x (10 files)": files that successively had this path. */
 static int put_name_of_many(struct answer_list *t, const struct group *g)
 {
@@ -183,15 +194,23 @@ static int put_name_of_many(struct answer_list *t, const struct group *g)
 
 static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 {
-	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_(rollup_freep) struct rollup *sums = NULL, *waited = NULL;
+	_cleanup_free_ uint64_t *moved = NULL; /* by group, in calls that waited */
 	struct keyed k = {.by = {.report = r, .fn = fn, .members = true}, .file = true};
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE, map_group, &k, &sums);
 
+	if (e >= 0)
+		e = rollup_regroup(r->scan.rollup, ROLLUP_FILE, map_moved, &k, &waited);
+	moved = calloc(grouping_count(&k.by) + 1, sizeof(*moved));
+	e = moved ? e : -ENOMEM;
+	for (size_t i = 0; e >= 0 && i < rollup_count(waited); i++)
+		moved[rollup_row(waited, i)->file_id] = rollup_row(waited, i)->bytes;
 	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
-		const struct rollup_row *row = rollup_row(sums, i);
-		const struct group *g = &k.by.groups[row->file_id];
+		struct rollup_row row = *rollup_row(sums, i);
+		const struct group *g = &k.by.groups[row.file_id];
 
-		put_measures(t, row, 0);
+		row.bytes = add_sat(row.bytes, moved[row.file_id]);
+		put_measures(t, &row, 0);
 		if (fn != group_dir)
 			answer_list_uint(t, g->members);
 		answer_list_text(t, g->name);
@@ -233,6 +252,7 @@ static void put_who(struct answer_list *t, struct bytes name)
 struct thread_sums {
 	const struct rollup_row *row;
 	uint64_t waits, waiting;
+	uint64_t moved; /* bytes of calls that waited */
 	uint64_t requests,
 		async; /* time of requests; for a thread, the time during which any was under way */
 };
@@ -281,7 +301,7 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 	_cleanup_free_ struct thread_sums *by_group = NULL;
 	_cleanup_free_ struct bytes *apart = NULL;
 	_cleanup_free_ int64_t *ids = NULL;
-	static const struct rollup_row none;
+	const struct rollup_row none = {0};
 	struct keyed k = {.by = {.report = r, .fn = fn}};
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, map_waiting, &k,
 			       &sums);
@@ -298,15 +318,21 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 		if (one->thread_id < 0 || (size_t)one->thread_id >= groups)
 			continue;
 		if (report_is_wait(one))
-			by_group[one->thread_id] = (struct thread_sums){
-				by_group[one->thread_id].row, one->calls, one->time_ns, 0, 0};
+			by_group[one->thread_id] =
+				(struct thread_sums){.row = by_group[one->thread_id].row,
+						     .waits = one->calls,
+						     .waiting = one->time_ns,
+						     .moved = one->bytes};
 		else
 			by_group[one->thread_id].row = one;
 	}
 	if (e >= 0)
 		e = take_requests(r, &k.by, by_group, groups);
 	for (size_t g = 0; e >= 0 && g < groups; g++) {
-		put_measures(t, by_group[g].row ? by_group[g].row : &none, by_group[g].requests);
+		struct rollup_row row = by_group[g].row ? *by_group[g].row : none;
+
+		row.bytes = add_sat(row.bytes, by_group[g].moved);
+		put_measures(t, &row, by_group[g].requests);
 		answer_list_uint(t, by_group[g].waits);
 		answer_list_uint(t, by_group[g].waiting);
 		if (!processes)

@@ -560,7 +560,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 {
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	_cleanup_buf_ struct buf b = {0};
-	uint64_t calls = 0, time_ns = 0;
+	uint64_t calls = 0, bytes = 0, time_ns = 0;
 	size_t count = 0, named = 0;
 	char name[32];
 	int e = page_rows(by_op, take, page_calls_order, &rows, &count);
@@ -569,10 +569,14 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 		return e;
 	for (size_t i = 0; i < count; i++) {
 		calls += rows[i]->calls;
+		bytes = add_sat(bytes, rows[i]->bytes);
 		time_ns = add_sat(time_ns, rows[i]->time_ns);
 	}
-	buf_printf(&b, "  %s   %s call%s, %s   (", what, format_count(calls).s,
+	buf_printf(&b, "  %s   %s call%s, %s   ", what, format_count(calls).s,
 		   calls == 1 ? "" : "s", report_time(time_ns).s);
+	if (bytes)
+		buf_printf(&b, "%s moved   ", format_size(bytes).s);
+	buf_printf(&b, "(");
 	for (; named < count; named++) {
 		_cleanup_buf_ struct buf one = {0};
 

@@ -89,6 +89,7 @@ static void print_rest(FILE *out, const char *name, const struct stat_table_rest
 	if (rest->calls && format_next(&b, width, "%s", name) >= 0 &&
 	    format_next(&b, width, "%s call%s, %s", format_count(rest->calls).s,
 			rest->calls == 1 ? "" : "s", format_dur((int64_t)rest->time_ns).s) >= 0 &&
+	    (!rest->bytes || format_next(&b, width, "%s moved", format_size(rest->bytes).s) >= 0) &&
 	    format_next(&b, width, "(%s)", rest->kinds) >= 0)
 		fprintf(out, "%s\n", buf_str(&b));
 }
@@ -140,7 +141,7 @@ static void stat_print_head(const struct stat_run *s, const struct stat_table *f
 		    format_count(f->calls + f->waiting.calls + f->other.calls).s);
 	format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
 		    format_dur((int64_t)f->time_ns).s);
-	format_next(&b, width, "%s moved", format_size(f->bytes).s);
+	format_next(&b, width, "%s moved", format_size(f->bytes + f->waiting.bytes).s);
 	format_next(&b, width, "errors %s", format_count(f->errors).s);
 	format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
 		    format_count(s->loss.lost).s,

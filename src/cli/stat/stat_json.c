@@ -11,8 +11,10 @@ struct members {
 
 static int put_rest(struct buf *to, const char *name, const struct stat_table_rest *rest)
 {
-	return buf_printf(to, ", \"%s\": {\"calls\": %" PRIu64 ", \"time\": %" PRIu64 "}", name,
-			  rest->calls, rest->time_ns);
+	return buf_printf(to,
+			  ", \"%s\": {\"calls\": %" PRIu64 ", \"bytes\": %" PRIu64
+			  ", \"time\": %" PRIu64 "}",
+			  name, rest->calls, rest->bytes, rest->time_ns);
 }
 
 static int stat_json_put_more(void *arg, struct buf *to, struct error *err _unused_)

@@ -175,6 +175,17 @@ static void figure_add_moved(struct figure *f, const struct rollup_row *row, boo
 		f->written = add_sat(f->written, row->bytes);
 }
 
+/* Calls that waited for data have moved it, too: a process or thread has all of its bytes. */
+static bool moves(const struct grouping *g, const struct rollup_row *row)
+{
+	struct grouping waiting = *g;
+
+	waiting.part = PART_WAITING;
+	return stat_table_takes(g, row) ||
+	       ((g->opt->by == FIGURES_PROCESS || g->opt->by == FIGURES_THREAD) &&
+		stat_table_takes(&waiting, row));
+}
+
 static int sum_moved(struct stat_table *f, const struct rollup *r, const struct grouping *g)
 {
 	_cleanup_(map_free) struct map items = {0}; /* key + 1 -> index */
@@ -186,7 +197,7 @@ static int sum_moved(struct stat_table *f, const struct rollup *r, const struct 
 		const struct rollup_row *row = rollup_row(r, i);
 		uint64_t n;
 
-		if (row->bytes && stat_table_takes(g, row) &&
+		if (row->bytes && moves(g, row) &&
 		    map_get(&items, (uint64_t)stat_table_key_of(g, g->opt->by, row) + 1, &n))
 			figure_add_moved(&f->items[n], row, is_about_files(g->opt));
 	}
@@ -321,6 +332,7 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 	for (size_t i = 0; i < count; i++) {
 		rows[i] = rollup_row(sums, i);
 		rest->calls += rows[i]->calls;
+		rest->bytes += rows[i]->bytes;
 		rest->time_ns = add_sat(rest->time_ns, rows[i]->time_ns);
 	}
 	qsort(rows, count, sizeof(*rows), compare_calls);

@@ -41,7 +41,10 @@ struct figure {
 	char *label;		      /* safe for a terminal */
 	struct bytes argument;	      /* distinguishes a process from others of its name */
 	const struct rollup_row *row; /* the sums; its key fields are meaningless */
-	/* Parts of row->bytes; a copy between files counts in both, but for a file in one of them. */
+	/*
+	 * Parts of row->bytes, and for a process or thread also those of calls that waited; a copy between files counts in
+	 * both, but for a file in one of them.
+	 */
 	uint64_t read, written;
 };
 
@@ -55,7 +58,7 @@ struct stat_table_options {
 
 /* Calls excluded from rows and percentages. */
 struct stat_table_rest {
-	uint64_t calls, time_ns;
+	uint64_t calls, bytes, time_ns;
 	char *kinds; /* "epoll_wait 178,585, futex 25", most frequent first */
 };
 

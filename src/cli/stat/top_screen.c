@@ -216,6 +216,7 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 	_cleanup_buf_ struct buf b = {0};
 	bool all = v->show_total || v->fell_back;
 	int64_t span = all ? v->total_ns : v->interval_ns;
+	uint64_t moved = f->bytes + f->waiting.bytes;
 	int r;
 
 	buf_printf(&b, "weir top  ");
@@ -241,8 +242,8 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 	buf_clear(&b);
 	r = buf_printf(&b, "%s calls (%s), errors %s   %s (%s)   %s in I/O",
 		       format_count(f->calls).s, format_rate(f->calls, span, false).s,
-		       format_count(f->errors).s, format_size(f->bytes).s,
-		       format_rate(f->bytes, span, true).s, format_dur((int64_t)f->time_ns).s);
+		       format_count(f->errors).s, format_size(moved).s,
+		       format_rate(moved, span, true).s, format_dur((int64_t)f->time_ns).s);
 	if (r < 0)
 		return r;
 	top_screen_put(1, buf_str(&b), A_NORMAL);

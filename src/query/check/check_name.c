@@ -415,6 +415,16 @@ static int known_elsewhere(struct query_checker *c, const struct node *n, bool t
 	return 0;
 }
 
+/* The column of table op of which this is a value: an operation or an errno. NULL: none. */
+static const char *column_of_value(const struct query_checker *c, struct bytes word)
+{
+	if (c->scope.kind != SCOPE_TABLE || c->scope.table != TABLE_OP)
+		return NULL;
+	return check_code_find("op", word) >= 0	   ? "op"
+	       : check_code_find("err", word) >= 0 ? "err"
+						   : NULL;
+}
+
 /* A table that has a column of this name; NULL: none. */
 static const char *table_with(const char *name)
 {
@@ -438,6 +448,10 @@ int check_unknown_name(struct query_checker *c, const struct node *n)
 		return c->s->failed;
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
 		 (const char *)n->text.data);
+	if (column_of_value(c, n->text))
+		return query_fail(c->s, n->pos, n->len,
+				  "'%s' is a value of %s, not a name: write %s == %s", word,
+				  column_of_value(c, n->text), column_of_value(c, n->text), word);
 	if (table)
 		offer_table(c->s, &near, c->scope.table);
 	for (size_t i = 0; c->scope.kind != SCOPE_TABLE && i < c->scope.count; i++) {

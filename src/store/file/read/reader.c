@@ -82,6 +82,9 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 
 int reader_check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err)
 {
+	if (!n)
+		return error_set(err, -EINVAL, "the trace %s is empty: no block of it was written",
+				 path);
 	if ((size_t)n < sizeof(h->magic) || memcmp(h->magic, STORE_MAGIC, sizeof(h->magic)))
 		return error_set(err, -EINVAL, "%s is not a weir trace; weir record writes one",
 				 path);
