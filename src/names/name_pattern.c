@@ -50,8 +50,8 @@ static uint8_t *pattern_put_word(uint8_t *to, const uint8_t *s, size_t len, bool
 
 int names_pattern(struct bytes text, struct buf *out, bool *ret_changed)
 {
-	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
-					  memmem(text.data, text.len, "/shm/", 5);
+	bool changed = false, temporary = text.len && (memmem(text.data, text.len, "/tmp/", 5) ||
+						       memmem(text.data, text.len, "/shm/", 5));
 	int r = buf_reserve(out, text.len + 1); /* a pattern is never longer than its text */
 	uint8_t *to;
 

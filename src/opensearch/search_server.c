@@ -72,6 +72,27 @@ static int search_fail(struct search_server *s, unsigned int status, const json_
 			 buf_str(raw));
 }
 
+/* A search of which a shard fails, or that runs out of time, succeeds with what the others found. */
+static int search_check_complete(struct search_server *s, const json_t *answer, struct error *err)
+{
+	const json_t *shards = json_object_get(answer, "_shards");
+	json_int_t failed = json_integer_value(json_object_get(shards, "failed"));
+	const char *node = net_client_node(s->client);
+
+	if (!json_is_array(json_object_get(json_object_get(answer, "hits"), "hits")))
+		return error_set(err, -EPROTO, "%s: the response is not one to a search", node);
+	if (failed)
+		return error_set(err, -EIO,
+				 "%s: %lld of %lld shards failed, so the answer is incomplete: "
+				 "GET _cluster/health shows their state",
+				 node, (long long)failed,
+				 (long long)json_integer_value(json_object_get(shards, "total")));
+	if (json_is_true(json_object_get(answer, "timed_out")))
+		return error_set(err, -ETIMEDOUT,
+				 "%s: the search timed out, so the answer is incomplete", node);
+	return 0;
+}
+
 int search_send(struct search_server *s, const char *method, const char *path, struct bytes body,
 		json_t **ret, struct error *err)
 {
@@ -97,9 +118,10 @@ int search_send(struct search_server *s, const char *method, const char *path, s
 	if (!answer && ret)
 		return error_set(err, -EPROTO, "%s: the response is not JSON: %.200s",
 				 net_client_node(s->client), why.text);
-	if (ret)
+	r = ret && strstr(path, "/_search") ? search_check_complete(s, answer, err) : 0;
+	if (ret && r >= 0)
 		*ret = TAKE_PTR(answer);
-	return 0;
+	return r;
 }
 
 int search_json(struct search_server *s, const char *method, const char *path, json_t *body,

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -305,6 +306,25 @@ for i in range(60):
             sum(by.values()) == moved_by(trace), by, moved_by(trace), trace.done.stderr.decode())
 
 
+def check_damaged(t, folder):
+    """A block of content that cannot be read."""
+    trace = Trace(folder, '--content=bytes', program=program(folder, """
+f = os.open('damaged', os.O_RDWR | os.O_CREAT)
+os.pwrite(f, random.Random(9).randbytes(200000), 0)"""))
+    with open(trace.path, 'rb') as f:
+        whole = f.read()
+    at, found = 64, False
+    while at + 64 < len(whole) and not found:  # docs/FORMAT.md: a block's header has the lengths of its own and of what follows
+        header, payload = struct.unpack_from('<II', whole, at + 24)
+        at += header + payload
+        with open(trace.path, 'wb') as f:
+            f.write(whole[:at - 1] + bytes([whole[at - 1] ^ 1]) + whole[at:])
+        found = b'(chunk,' in subprocess.run([WEIR, 'check', trace.path], capture_output=True, check=False).stdout
+    for args in ('report',), ('report', 'content'):
+        page = subprocess.run([WEIR, *args, trace.path], capture_output=True, check=True).stdout.decode()
+        t.check(f'{" ".join(args)} shows that content is damaged', found and re.search('^DAMAGED 1 block', page, re.M), page[:600])
+
+
 def check_workloads(t, folder, workload):
     for case in 'plain vectored append_two race tcp6 unix threads uring_plain aio_plain'.split():
         os.mkdir(os.path.join(folder, f'{case}-work'))
@@ -328,6 +348,7 @@ def main():
         check_lost(t, folder)
         check_held(t, folder)
         check_contested(t, folder)
+        check_damaged(t, folder)
         check_workloads(t, folder, sys.argv[2])
     return t.end()
 

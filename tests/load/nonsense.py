@@ -38,7 +38,8 @@ COMMANDS = {
     'flow': ['flow', '--json', '-i', 'STORE'],
 }
 DAMAGES = ('closed', 'cut', 'noise', 'random body', 'flipped', 'flipped', 'flipped', 'redirected', 'refused', 'empty', 'endless body',
-           'endless head', 'continues', 'chunks', 'deep', 'truncated json')
+           'endless head', 'continues', 'chunks', 'deep', 'truncated json', 'partial', 'object')
+OF_OPENSEARCH = 'partial', 'object'  # a search of which a shard failed; {}
 
 
 def read_request(f):
@@ -132,6 +133,7 @@ class Nonsense:
                     with self.lock:
                         self.served += 1
                         well = self.served <= self.good
+                        well |= self.how in OF_OPENSEARCH and not ('/_search' in request[1] and request[0] == 'POST' or '/_bulk' in request[1])
                         self.wrong += not well
                     if not self.answer(conn, well, *request):
                         return
@@ -158,8 +160,10 @@ class Nonsense:
         status, heads, data = self.right(method, path, headers, body)
         if not well and self.how.startswith('flipped') and not isinstance(data, bytes):
             data = strange(self.rnd, data)
+        if not well and self.how == 'partial':
+            data['_shards'] = {'total': 2, 'successful': 1, 'failed': 1}
         if not isinstance(data, bytes):
-            data = json.dumps(data).encode()
+            data = json.dumps({} if not well and self.how == 'object' else data).encode()
         if not well and self.how == 'flipped' and self.click_port and data:
             data = bytearray(data)
             for _ in range(self.rnd.choice([1, 1, 3, 20])):
@@ -260,7 +264,7 @@ class Trial:
         name = rnd.choice(['load', *COMMANDS])
         how = rnd.choice(DAMAGES)
         good = rnd.choice([0, 1, 2, 3, 5, 8, 13, 30])
-        port = self.click_port if rnd.random() < 0.5 else None
+        port = self.click_port if rnd.random() < 0.5 and how not in OF_OPENSEARCH else None
         server = Nonsense(f'{self.options.seed}/{case}', good, how, port)
         database = f'd{case}' if name == 'load' else 'full'
         store = f'{"clickhouse" if port else "opensearch"}://127.0.0.1:{server.port}/{database}?timeout=5s'
@@ -287,6 +291,8 @@ class Trial:
             return f'escapes in its message: {err[:300]!r}'
         if status and (not err.startswith('weir: ') or err.count('\n') != 1):
             return f'status {status}, and not one line: {err[:300]!r}'
+        if wrong and not status and (how == 'object' or (how == 'partial' and name != 'load')):
+            return f'status 0 after {wrong} answers that were none: {err[:300]!r} {out[-300:]!r}'
         if wrong and not status and how in ('closed', 'cut', 'noise', 'redirected', 'endless head') and name == 'load':
             return f'status 0 after {wrong} requests without an answer: {err[:300]!r} {out[:100]!r}'
         return None

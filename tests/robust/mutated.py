@@ -62,12 +62,13 @@ COMMANDS = {
     'annotate list': ['annotate', '--list', 'TRACE'],
     **{f'report {table}': ['report', table, '--json', 'TRACE'] for table in 'block net sched irq mem content'.split()},
     **{f'rows of {table}': ['query', '--json', f'from {table}', 'TRACE'] for table in (
-        'block chunk detail edge fdlife finding habit loss mark net net_sample note period sched span span_op stack').split()},
+        'block chunk detail edge loss mark net net_sample note period sched span span_op stack').split()},
 }
-KEEPING = 'diagnose kept',  # appends what it computed
+KEEPING = 'diagnose', 'diagnose kept'  # they append what they computed
 OF_MORE = {'requests tree': ['requests', '--json', '--tree', 'slowest', '--overlap', 'TRACE'],
            'report phases': ['report', 'phases', '--json', 'TRACE']}
-OWN = {'more': OF_MORE, 'findings': OF_MORE,
+MADE = {f'rows of {table}': ['query', '--json', f'from {table}', 'TRACE'] for table in 'fdlife finding habit'.split()}
+OWN = {'more': OF_MORE, 'findings': OF_MORE | MADE,
        'annotated': {'own table': ['sql', '--json', 'select * from notes', 'TRACE'],
                      'own column': ['query', '--json', 'by note | count()', 'TRACE']}}
 # Calls with content, spans, a lock, pipes and files, a few times over

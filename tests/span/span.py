@@ -4,6 +4,7 @@
 them: ids, parents, names, errors, notes, times, and in which span each call was made. Needs root. Speaks TAP."""
 import bisect
 import collections
+import glob
 import json
 import os
 import signal
@@ -19,11 +20,34 @@ from tap import Tap  # noqa: E402
 WEIR, MARKS, HOSTILE, BLKIN, EXAMPLE = sys.argv[1:6]
 NONE = '0' * 16
 CASES = []
+AGAIN_MAX = 20  # only one recorder at a time reads a program's spans: on a shared machine another may come first
 
 
 def case(f):
     CASES.append(f)
     return f
+
+
+class Held(Tap):
+    """Keeps what was checked until it is known to count."""
+
+    def __init__(self):
+        super().__init__()
+        self.checks = []
+
+    def check(self, name, good, *why):
+        self.failed |= not good
+        self.checks.append((name, good, *why))
+
+
+def taken(traces):
+    """Whether another recorder, of the whole host, was there first and read the spans."""
+    for trace in traces:
+        p = subprocess.run([WEIR, 'query', '-i', trace, '--csv', 'from mark | where name == "weir.spans"'],
+                           capture_output=True, text=True, timeout=60, check=False)
+        if 'another recorder reads them' in p.stdout:
+            return True
+    return False
 
 
 class Recording:
@@ -261,7 +285,8 @@ def values(t, folder):
 @case
 def hostile(t, folder):
     for way, lines in {'back': 1, 'far': 1, 'crooked': 1, 'noise': 1, 'records': 0, 'rings': 0, 'version': 1, 'layout': 1, 'unsealed': 1, 'often': 0, 'many': 1, 'file': 1}.items():
-        r = Recording(folder, [HOSTILE, way, '7'])
+        os.mkdir(os.path.join(folder, way))
+        r = Recording(os.path.join(folder, way), [HOSTILE, way, '7'])
         calls = r.rows('from op | where op == pread64 && pos >= 1000000 | count()')[0]['count']
         marks = r.marks()
         causes = {x['cause'] for x in r.rows('from loss')}
@@ -427,6 +452,22 @@ def process_of(pid):
     return found
 
 
+def checks_of(f):
+    """Runs a case; again if another recorder was the reason that it failed"""
+    for _ in range(AGAIN_MAX):
+        held = Held()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                f(held, folder)
+            except (subprocess.CalledProcessError, LookupError, StopIteration) as e:  # of rows that are not there
+                held.check(f'{f.__name__}: {e!r}', False)
+            ours = 't' if f is older else 't*'  # where another one is to be there first
+            if not held.failed or not taken(glob.glob(f'{folder}/**/{ours}', recursive=True) + glob.glob(f'{folder}/t.old')):
+                break
+        time.sleep(1)
+    return held.checks
+
+
 def main():
     t = Tap()
     if os.geteuid():
@@ -434,8 +475,8 @@ def main():
         return t.end()
     for f in CASES:
         if len(sys.argv) == 6 or f.__name__ in sys.argv[6:]:
-            with tempfile.TemporaryDirectory() as folder:
-                f(t, folder)
+            for check in checks_of(f):
+                t.check(*check)
     return t.end()
 
 

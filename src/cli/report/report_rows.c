@@ -659,5 +659,6 @@ int report_rows(struct report *r, const char *which, struct answer_list *ret, st
 			report_rows_compare_rows, &order);
 	if (r->opts->head > 0)
 		answer_list_cut(ret, (size_t)r->opts->head);
+	loss_take_damage(&r->loss, r->store); /* found in the tables beside op */
 	return 0;
 }

@@ -306,15 +306,7 @@ static int print_beside(const struct report *r)
 	return red_line(&b);
 }
 
-static int report_screen_print_content(const struct report *r)
-{
-	_cleanup_buf_ struct buf b = {0};
-	int e = beside_content_line(r, &b);
-
-	return e < 0 || !b.len ? e : page_line(&b);
-}
-
-static int print_completeness(const struct report *r)
+static int print_completeness(const struct report *r, struct buf *content)
 {
 	bool ended = !store_is_open_ended(r->store);
 	_cleanup_buf_ struct buf b = {0};
@@ -342,8 +334,8 @@ static int print_completeness(const struct report *r)
 			    r->masked == 1 ? "" : "s");
 	e = buf_status(&b);
 	printf("%s\n", buf_str(&b));
-	if (e >= 0)
-		e = report_screen_print_content(r);
+	if (e >= 0 && content->len)
+		e = page_line(content);
 	if (e >= 0)
 		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
@@ -730,9 +722,13 @@ static int print_running(const struct report *r)
 
 int report_screen(struct report *r)
 {
+	_cleanup_buf_ struct buf content = {0};
 	struct page_totals t;
-	int e = print_lost(r);
+	int e = beside_content_line(r, &content);
 
+	loss_take_damage(&r->loss, r->store); /* found in the content */
+	if (e >= 0)
+		e = print_lost(r);
 	if (e >= 0)
 		e = count_totals(r, &t);
 	if (e >= 0)
@@ -745,7 +741,7 @@ int report_screen(struct report *r)
 		return e;
 	e = print_size(r, &t);
 	if (e >= 0)
-		e = print_completeness(r);
+		e = print_completeness(r, &content);
 	if (e >= 0)
 		e = report_screen_print_queued(r);
 	if (e < 0)

@@ -216,6 +216,8 @@ int local_sort(struct local_rows *r, const struct plan_stage *stage, size_t head
 
 	if (e < 0 || !order || !cells || (r->estimates && !estimates))
 		return -ENOMEM;
+	if (!r->count)
+		return 0;
 	r->count = sort_order(&s, head, order);
 	for (size_t i = 0; i < r->count; i++) {
 		memcpy(cells + i * r->width, r->cells + order[i] * r->width,

@@ -47,7 +47,8 @@ struct search_rows {
 	struct local_env env;
 	struct value *cells; /* [width], of the current row */
 	uint8_t *estimates;  /* [width] */
-	struct buf *texts;   /* [width], unescaped */
+	struct buf *texts;   /* [text_count], unescaped */
+	size_t text_count;   /* the width of rows until the stages after reading change it */
 };
 
 int search_rows_new(struct search_rows *r, struct search_engine *e, const struct plan *p);

@@ -23,12 +23,13 @@ int search_rows_new(struct search_rows *r, struct search_engine *e, const struct
 	r->cells = calloc(p->field_count + 1, sizeof(*r->cells));
 	r->estimates = calloc(p->field_count + 1, sizeof(*r->estimates));
 	r->texts = calloc(p->field_count + 1, sizeof(*r->texts));
+	r->text_count = p->field_count;
 	return r->cells && r->estimates && r->texts ? 0 : -ENOMEM;
 }
 
 void search_rows_free(struct search_rows *r)
 {
-	for (size_t i = 0; r->texts && i < r->rows.width; i++)
+	for (size_t i = 0; r->texts && i < r->text_count; i++)
 		buf_free(&r->texts[i]);
 	free(r->texts);
 	free(r->cells);

@@ -411,10 +411,13 @@ static int find_rows(struct search_load *s, enum table_id table, int64_t first, 
 /* The first real error: a document that exists already is not one. */
 static int bulk_errors(const json_t *answer, struct error *err)
 {
+	const json_t *errors = json_object_get(answer, "errors");
 	json_t *item;
 	size_t i;
 
-	if (!json_is_true(json_object_get(answer, "errors")))
+	if (!json_is_boolean(errors))
+		return error_set(err, -EPROTO, "the response is not one to a bulk request");
+	if (json_is_false(errors))
 		return 0;
 	json_array_foreach(json_object_get(answer, "items"), i, item)
 	{
