@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "server/http/pool.h"
 #include "server/sums/pass.h"
+#include "store/file/read/verify.h"
 #include "sums/scan.h"
 
 #define SIDES 2
@@ -228,6 +229,21 @@ static int route_analysis_work_engine(struct analysis_question *a)
 	return r;
 }
 
+static bool route_analysis_stops_verifying(void *arg)
+{
+	return question_stopped(arg);
+}
+
+/* Finds all damage: tables that an earlier run kept in the trace are an answer without reading the calls again. */
+static int route_analysis_verify(struct question *q)
+{
+	int r = store_verify(q->server->store, SIZE_MAX, route_analysis_stops_verifying, q, NULL);
+
+	if (r < 0)
+		return question_error(q, r, "cannot verify the trace");
+	return loss_is_current(q) ? 0 : loss_take(q);
+}
+
 static int route_analysis_answer(struct question *q)
 {
 	_cleanup_(analysis_question_free) struct analysis_question a = {
@@ -238,6 +254,8 @@ static int route_analysis_answer(struct question *q)
 	if (!a.analysis)
 		return question_error(q, -ENOENT, "unknown analysis");
 	r = route_analysis_options(&a);
+	if (r >= 0)
+		r = route_analysis_verify(q);
 	for (unsigned int side = 0; side < MAX(a.analysis->sides, 1u) && r >= 0; side++)
 		r = route_analysis_run(&a, side);
 	if (r < 0)
