@@ -332,7 +332,7 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 	for (size_t i = 0; i < count; i++) {
 		rows[i] = rollup_row(sums, i);
 		rest->calls += rows[i]->calls;
-		rest->bytes += rows[i]->bytes;
+		rest->bytes = add_sat(rest->bytes, rows[i]->bytes);
 		rest->time_ns = add_sat(rest->time_ns, rows[i]->time_ns);
 	}
 	qsort(rows, count, sizeof(*rows), compare_calls);

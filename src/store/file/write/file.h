@@ -23,6 +23,6 @@ int file_syncer_new(struct file_syncer **ret, int fd, const char *path,
 void file_syncer_note(struct file_syncer *s);
 /* Returns the negative errno of a sync that failed since the last call; 0: none did. */
 int file_syncer_error(struct file_syncer *s);
-/* Waits for a sync in progress; syncs the folder if none did so yet. The caller syncs what was written since. */
+/* Waits for a sync in progress; syncs the folder unless that was done. The caller syncs what was written since. */
 void file_syncer_free(struct file_syncer *s);
 DEFINE_CLEANUP(struct file_syncer *, file_syncer_free)
