@@ -217,6 +217,8 @@ static inline bool store_block_counts(const struct store_block *b)
 /* Blocks in file order, one trace after another, followed by those that store_refresh() found. */
 size_t store_block_count(const struct store *s);
 const struct store_block *store_block(const struct store *s, size_t i);
+/* The rows of a table in all blocks, by their headers: of a dimension table, no fewer than it has entities. */
+uint64_t store_table_rows(const struct store *s, enum table_id table);
 /*
  * True if the block may hold a row with this id in OP_FILE_ID or OP_THREAD_ID. Uses the sorted id sets, without
  * decoding.

@@ -84,7 +84,7 @@ int memory_budget_take_files(struct question *q)
 {
 	return memory_budget_take(
 		q, question_workers(q) * ROOM_WORKER +
-			   ROOM_PER_FILE * dims_rows(store_dims(q->server->store), TABLE_FILE));
+			   ROOM_PER_FILE * store_table_rows(q->server->store, TABLE_FILE));
 }
 
 void memory_budget_return(struct server *s, uint64_t bytes)

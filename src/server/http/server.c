@@ -314,7 +314,8 @@ static void *warm_up(void *arg)
 		r = names_step(s); /* on failure, the question that needs it reports the error */
 		pthread_rwlock_unlock(&s->lock);
 	}
-	if (r == 0 && admission_idle_or_wanted(s)) {
+	/* a question that needs folders finds them itself */
+	if (r == 0 && admission_idle(s)) {
 		pthread_rwlock_rdlock(&s->lock);
 		(void)!names_prepare_folders(s); /* likewise */
 		pthread_rwlock_unlock(&s->lock);

@@ -111,10 +111,11 @@ void file_pile_free(struct file_pile *p)
 static int make_dense(struct file_pile *p)
 {
 	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX];
+	/* of all traces: an upper bound for each; known before the rows are read, which may happen beside this pass */
+	size_t most = store_table_rows(p->store, TABLE_FILE);
 
-	/* upper bounds, as the number per trace is unknown */
 	for (size_t i = 0; i < FILE_TRACES_MAX; i++)
-		files[i] = dims_rows(store_dims(p->store), TABLE_FILE);
+		files[i] = most;
 	for (size_t i = 0; i < store_block_count(p->store); i++) {
 		const struct store_block *b = store_block(p->store, i);
 		int64_t max = b->table == TABLE_OP && b->rows ? b->max[OP_FILE_ID] : -1;
