@@ -2,15 +2,16 @@
 /*
  * rule_when.c: conditions without which a rule finds nothing. Most rules find nothing in most traces, and a query takes 2 to
  * 3 ms even if its tables are empty. The conditions of all rules on one table are a single query; those on calls are
- * scans of summaries.
+ * walks over summaries that end at the first call.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/diagnose/diagnose.h"
 #include "query/query.h"
-#include "sums/scan.h"
+#include "sums/walk.h"
 
 int rule_read_when(struct rule *rule, char *text, struct error *err)
 {
@@ -134,18 +135,58 @@ static int when_ask_table(struct when *w, enum table_id table, struct error *err
 
 /* ---- on calls, in the language ---- */
 
-/* Of all calls, as tables that rules read are not limited to selected ones. */
+struct when_call {
+	const struct analysis_input *in;
+	atomic_bool found;
+};
+
+static int when_take_call(void *state, const struct walk_rows *rows)
+{
+	struct when_call *call = state;
+
+	if (rows->count)
+		atomic_store(&call->found, true);
+	return 0;
+}
+
+/* The first call ends the walk. */
+static bool when_stops(const void *arg)
+{
+	const struct when_call *call = arg;
+
+	return atomic_load(&call->found) || analysis_stopped(call->in);
+}
+
+/* 1 if a call of the whole trace passes, as tables that rules read are not limited to selected ones; 0; or negative. */
+static int when_any_call(const struct when *w, const struct sums_filter *filter, struct error *err)
+{
+	struct when_call call = {.in = w->c->in};
+	struct walk walk = {
+		.ask = {.store = w->c->run->store,
+			.filter = filter,
+			.from = INT64_MIN,
+			.to = INT64_MAX,
+			.summaries = true,
+			.windowless = true,
+			.times = true},
+		.sums = 1ull << SUMMARY_CALLS,
+		.stopped = when_stops,
+		.stopped_arg = &call,
+		.take = when_take_call,
+		.workers = walk_workers(call.in->threads),
+	};
+	int r;
+
+	for (unsigned int i = 0; i < walk.workers; i++)
+		walk.states[i] = &call;
+	r = walk_run(&walk, err);
+	return atomic_load(&call.found) ? 1 : r;
+}
+
 static int when_scan(struct when *w, size_t rule, const struct rule_condition *cond,
 		     void *arg _unused_, struct error *err)
 {
-	const struct analysis_input *in = w->c->in;
 	_cleanup_sums_filter_ struct sums_filter chosen = {0};
-	_cleanup_scan_result_ struct scan_result found = {0};
-	const struct scan_filter filter = {.from = INT64_MIN, .to = INT64_MAX, .where = &chosen};
-	const struct scan_options how = {.filter = &filter,
-					 .threads = in->threads,
-					 .stopped = in->stopped,
-					 .stopped_arg = in->arg};
 	struct query_error why = {0};
 	struct plan *plan = NULL;
 	int r;
@@ -164,11 +205,9 @@ static int when_scan(struct when *w, size_t rule, const struct rule_condition *c
 	r = sums_filter_names(&chosen, w->c->run->store, err);
 	if (r < 0)
 		return r;
-	r = scan_run(w->c->run->store, &how, &found, err);
-	if (r < 0)
-		return r;
-	w->holds[rule] = rollup_count(found.rollup) > 0 || found.running->rows > 0;
-	return 0;
+	r = when_any_call(w, &chosen, err);
+	w->holds[rule] = r > 0;
+	return MIN(r, 0);
 }
 
 int diagnose_when(const struct diagnose_context *c, bool *runs, struct error *err)
