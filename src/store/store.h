@@ -201,6 +201,7 @@ struct store_block {
 		damaged; /* found by any cursor; readers skip it, and store_damage() counts it */
 	atomic_bool replaced; /* part of a made table that was replaced since; readers skip it */
 	bool long_calls;      /* holds only calls over 100 ms */
+	bool ended; /* of op: each call returned, or ended without a return value; not known in older traces */
 	/* for op: its summary block, once found; for summary: its op block; SIZE_MAX: none */
 	atomic_size_t pair;
 	/* per column of its table, ids composed; min > max if all rows are null */
@@ -212,6 +213,12 @@ struct store_block {
 static inline bool store_block_counts(const struct store_block *b)
 {
 	return !b->damaged && !b->replaced;
+}
+
+/* True if a call of the block of op may have been unfinished when the recording stopped. */
+static inline bool store_block_may_run(const struct store_block *b)
+{
+	return b->nulls[OP_RET] && !b->ended;
 }
 
 /* Blocks in file order, one trace after another, followed by those that store_refresh() found. */

@@ -97,7 +97,7 @@ static bool clip_wants(void *arg, const struct store_block *b, size_t block _unu
 {
 	const struct sums_ask *a = arg;
 
-	return b->nulls[OP_RET] || clip_crosses(b, a->from) || clip_crosses(b, a->to);
+	return store_block_may_run(b) || clip_crosses(b, a->from) || clip_crosses(b, a->to);
 }
 
 static int clip_merge(struct clip *to, const struct clip *from)

@@ -11,7 +11,7 @@ bool sums_block_within(const struct store_block *b, int64_t from, int64_t to)
 	int64_t start, end;
 
 	facts_times(b, &start, &end);
-	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
+	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !store_block_may_run(b) &&
 	       b->min[OP_DUR] >= 0 && start >= from && end < to;
 }
 
@@ -102,7 +102,7 @@ static bool level_is_whole(const struct sums_ask *a, size_t block, size_t count)
 	const struct store_block *b = store_block(a->store, block);
 
 	return a->summaries && (a->windowless || store_block_on_grid(a->store, block)) &&
-	       !b->nulls[OP_RET] && !(a->long_rows && b->long_calls) &&
+	       !store_block_may_run(b) && !(a->long_rows && b->long_calls) &&
 	       level_is_exact(a, b, count) && level_takes_all(a, block);
 }
 

@@ -394,6 +394,7 @@ static void regrouped(void **state)
 struct crafted_call {
 	const char *op;
 	int64_t start, dur, file_id, file2_id, pos, pos2; /* files, positions: -1 is null */
+	int64_t status;					  /* other than 0: no return value */
 };
 
 static void set_known(struct batch *b, unsigned int column, size_t row, int64_t value)
@@ -416,7 +417,10 @@ static void craft(const char *path, const struct crafted_call *calls, size_t cou
 		set_known(b, OP_CLASS, i, CLASS_DATA);
 		set_known(b, OP_START, i, calls[i].start);
 		set_known(b, OP_DUR, i, calls[i].dur);
-		set_known(b, OP_RET, i, 0);
+		if (calls[i].status)
+			set_known(b, OP_STATUS, i, calls[i].status);
+		else
+			set_known(b, OP_RET, i, 0);
 		set_known(b, OP_THREAD_ID, i, 0);
 		set_known(b, OP_FILE_ID, i, calls[i].file_id);
 		set_known(b, OP_FILE2_ID, i, calls[i].file2_id);
@@ -471,6 +475,30 @@ static void no_end(void **state)
 	s = open_crafted(again_path, w);
 	compare_all(s, &(struct filter){.from = START, .to = START + SUMMARY_WINDOW_NS});
 	compare_all(s, &(struct filter){.from = START, .to = INT64_MAX});
+}
+
+/* exit has no return value, but an end: the summary counts it, unlike a call that is still running. */
+static void without_return(void **state)
+{
+	const struct crafted_call calls[] = {
+		{"read", START + 1000, 10, 0, -1, 0, -1},
+		{"exit_group", START + 2000, 30, -1, -1, -1, -1, STATUS_NORETURN},
+		{"futex", START + 3000, 20, -1, -1, -1, -1, STATUS_NORETURN | STATUS_UNFINISHED},
+		{"pread64", START + 3000, -1, 0, -1, 0, -1, STATUS_NO_END},
+	};
+
+	for (size_t count = 2; count <= ARRAY_SIZE(calls); count++) {
+		_cleanup_(store_freep) struct store *s = NULL;
+		_cleanup_scan_result_ struct scan_result r = {0};
+		struct store_writer *w;
+
+		craft(again_path, calls, count, true, &w);
+		s = open_crafted(again_path, w);
+		compare_all(s, NULL);
+		compare_all(s, &(struct filter){.from = START, .to = START + SUMMARY_WINDOW_NS});
+		compare(s, NULL, 1, false, &r);
+		assert_int_equal(r.blocks_summed, count == 2);
+	}
 }
 
 /* No call has a position in its first file, which a summary could say; in their second files they have one. */
@@ -548,8 +576,8 @@ int main(void)
 		cmocka_unit_test(everything),	    cmocka_unit_test(hostile),
 		cmocka_unit_test(ranges),	    cmocka_unit_test(selections),
 		cmocka_unit_test(replayed),	    cmocka_unit_test(regrouped),
-		cmocka_unit_test(no_end),	    cmocka_unit_test(second_positions),
-		cmocka_unit_test(second_histogram),
+		cmocka_unit_test(no_end),	    cmocka_unit_test(without_return),
+		cmocka_unit_test(second_positions), cmocka_unit_test(second_histogram),
 	};
 
 	return cmocka_run_group_tests(tests, make_traces, remove_traces);

@@ -74,6 +74,7 @@ static inline bool block_is_recorded(uint8_t kind)
 }
 
 #define BLOCK_LONG_CALLS   1u /* block_header.flags: calls over 100 ms only */
+#define BLOCK_ENDED	   8u /* of op: no call was unfinished */
 #define BLOCK_MADE_LAST	   2u /* ends a generation, which is valid from here on */
 #define BLOCK_MADE_PARTIAL 4u /* with BLOCK_MADE_LAST: it covers only a part of the trace */
 

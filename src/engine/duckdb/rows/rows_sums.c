@@ -218,7 +218,7 @@ static bool rows_keys_block(struct rows_keys *k, const struct rows_bind *b, size
 	const struct store_digest *d = store_digest_of(b->e->store, block);
 
 	/* digests lack unfinished calls */
-	if (!d || store_block(b->e->store, block)->nulls[OP_RET])
+	if (!d || store_block_may_run(store_block(b->e->store, block)))
 		return true;
 	if (!k->known[block]) {
 		uint8_t known = rows_keys_digest(k, d) ? KEY_PASSES : KEY_FAILS;

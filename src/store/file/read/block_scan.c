@@ -218,6 +218,7 @@ struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t of
 				      .rows = h->rows,
 				      .bytes = h->header_len + h->payload_len,
 				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0,
+				      .ended = (h->flags & BLOCK_ENDED) != 0,
 				      .pair = SIZE_MAX};
 	fill_range(b);
 	if (fill_stats(s, b) < 0) {
@@ -263,6 +264,18 @@ int scan_list(struct store *s, struct block *b)
 	if (pair != SIZE_MAX)
 		reader_block(s, pair)->pub.pair = i;
 	return 0;
+}
+
+uint64_t store_table_rows(const struct store *s, enum table_id table)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		rows += b->table == table ? b->rows : 0;
+	}
+	return rows;
 }
 
 /* Adds names after the known ones if they differ; blocks found before keep pointing to theirs. */

@@ -367,18 +367,6 @@ const struct store_block *store_block(const struct store *s, size_t i)
 	return &reader_block(s, i)->pub;
 }
 
-uint64_t store_table_rows(const struct store *s, enum table_id table)
-{
-	uint64_t rows = 0;
-
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		const struct store_block *b = store_block(s, i);
-
-		rows += b->table == table ? b->rows : 0;
-	}
-	return rows;
-}
-
 /* False for a summary of an earlier weir, which does not count calls under their second file. */
 static bool knows_seconds(const struct store *s, const struct store_block *op, size_t summary)
 {

@@ -357,17 +357,31 @@ static void note_digest(struct store_writer *w, uint64_t block, size_t calls)
 
 /* ---- one slot ---- */
 
+/* True if each call of op returned, or ended without a return value, as exit does. */
+static bool writer_all_ended(const struct batch *b)
+{
+	for (size_t i = 0; i < b->rows; i++) {
+		if (batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED ||
+		    (batch_is_null(b, OP_RET, i) && batch_is_null(b, OP_DUR, i)))
+			return false;
+	}
+	return true;
+}
+
 static int stage_one(struct store_writer *w, unsigned int i, bool numbers)
 {
 	struct batch *b = w->waiting[i].rows;
 	struct block_facts facts = nothing_more;
+	uint8_t flags = i == WAITING_LONG ? BLOCK_LONG_CALLS : 0;
 	int r = numbers ? events_text(&w->events, &facts.events) : 0;
 
 	if (r < 0)
 		return r;
+	if (b->table == TABLE_OP && writer_all_ended(b))
+		flags |= BLOCK_ENDED;
 	if (!schema_is_dimension(b->table))
 		facts.until = settled_until(w, i);
-	r = writer_stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &facts);
+	r = writer_stage_rows(w, b, flags, &facts);
 	return r < 0 || b->table != TABLE_OP ? r : stage_summary(w, b);
 }
 
