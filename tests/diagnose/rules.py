@@ -233,6 +233,12 @@ def own(trace):
         write('many.rule', rule_text(sql=sql, sentence='{pattern}', evidence='of {pattern}', many='{files} files like {pattern}'))
         found = rows('-i', trace, '--rules', 'many.rule', '--only', 'own-rule')
         check(f'one sentence for {want}', sorted(f['sentence'] for f in found) == sorted([want, want, 'file']), found)
+    for order in ('i', '-i'):
+        sql = f"SELECT 1 AS file_id, 100 AS calls, 10 - i AS first_start, i AS word FROM range(8) r(i) ORDER BY {order}"
+        write('order.rule', rule_text(sql=sql, sentence='{word}', evidence='{word}', many='{word}'))
+        found = rows('-i', trace, '--rules', 'order.rule', '--only', 'own-rule')
+        check(f'of equally expensive rows the first in time is shown, in whatever order they come: {order}', [f['sentence'] for f in found] == ['7'],
+              found)
 
 
 def options(trace, empty):

@@ -457,6 +457,19 @@ static int group_check_texts(const struct diagnose_context *c, const struct rule
 	return r;
 }
 
+/* The engine returns rows in an order that changes from run to run; of equally expensive ones the first is shown. */
+static int group_row_order(const void *a, const void *b)
+{
+	const struct diagnose_row *x = a, *y = b;
+	int r = ORDER(x->number[DIAGNOSE_FIRST], y->number[DIAGNOSE_FIRST]);
+
+	for (unsigned int i = 0; i < DIAGNOSE_IDS && !r; i++)
+		r = ORDER(x->id[i], y->id[i]);
+	for (unsigned int i = 0; i < DIAGNOSE_NUMBERS && !r; i++)
+		r = ORDER(x->number[i], y->number[i]);
+	return r;
+}
+
 int diagnose_group(const struct diagnose_context *c, const struct rule *rule,
 		   struct diagnose_rows *rows, struct error *err)
 {
@@ -466,6 +479,7 @@ int diagnose_group(const struct diagnose_context *c, const struct rule *rule,
 	r = group_check_texts(c, rule, rows, err);
 	if (r < 0 || !rows->count)
 		return r;
+	array_sort(rows->items, rows->count, group_row_order);
 	r = group_make_keys(&g, store_dims(c->run->store));
 	for (unsigned int by = 0; by < PERSPECTIVES && r >= 0; by++) {
 		group_gather(&g, by);
