@@ -100,19 +100,19 @@ static __always_inline void run_ended(struct cpu_runs *c, struct task_struct *pr
 	c->since = now;
 }
 
-/* The run that took most of the time between `ready` and now. */
-static __always_inline struct run *run_longest(struct cpu_runs *c, __u64 ready)
+/* The number of the run that took most of the time between `ready` and now; RUNS: none. */
+verified_alone __u32 run_longest(struct cpu_runs *c, __u64 ready)
 {
-	struct run *best = NULL;
+	__u32 best = RUNS;
 	__u64 most = 0;
 
-	for (int i = 0; i < RUNS; i++) {
+	for (__u32 i = 0; c && i < RUNS; i++) {
 		struct run *r = &c->last[i];
 		__u64 from = r->began > ready ? r->began : ready;
 
 		if (r->ended > from && r->ended - from > most) {
 			most = r->ended - from;
-			best = r;
+			best = i;
 		}
 	}
 	return best;
@@ -121,12 +121,13 @@ static __always_inline struct run *run_longest(struct cpu_runs *c, __u64 ready)
 /* Which thread had the CPU instead; if it has ended, there is no name. */
 static __always_inline void instead_fill(struct wire_sched *w, struct cpu_runs *c, __u64 ready)
 {
-	struct run *r = run_longest(c, ready);
+	__u32 longest = run_longest(c, ready);
+	struct run *r = &c->last[longest & (RUNS - 1)];
 	struct task_struct *task;
 
 	w->instead = w->instead_tid = 0;
 	w->instead_comm[0] = 0;
-	if (!r)
+	if (longest >= RUNS)
 		return;
 	w->instead = r->version;
 	w->instead_tid = r->tid;

@@ -102,6 +102,14 @@ def stat_of(path):
     return {'read': v[0:3], 'write': v[4:7], 'discard': v[11:14], 'flush': [v[15], 0, 0]}
 
 
+def parts_are_whole(name, trace):
+    """Of all disks, in whatever state recording found their requests"""
+    rows = sql(trace, 'SELECT b.request, b.disk, b.dur, b.bytes, p.s FROM block b LEFT JOIN (SELECT request, sum(bytes) s, '
+                      'sum(requests) n, sum(merges) m FROM block_part GROUP BY 1) p USING (request) '
+                      'WHERE p.s IS NULL OR p.s != b.bytes OR p.n != 1 OR p.m != b.merges')
+    tap.none(f'{name}: parts are the whole', [str(r) for r in rows])
+
+
 def same_as_stat(name, folder, trace, disk):
     """Requests, merges and sectors by kind."""
     before, after = stat_of(folder + '/before'), stat_of(folder + '/after')
@@ -111,10 +119,7 @@ def same_as_stat(name, folder, trace, disk):
     want = {k: [b - a for a, b in zip(before[k], after[k])] for k in before}
     tap.none(f'{name}: rows are what the disk counts', [f'{k}: stat {want[k]}, rows {got.get(k)}' for k in want
                                                         if got.get(k, [0, 0, 0]) != want[k]])
-    rows = sql(trace, 'SELECT b.request FROM block b LEFT JOIN (SELECT request, sum(bytes) s, sum(requests) n, sum(merges) m '
-                      'FROM block_part GROUP BY 1) p USING (request) '
-                      'WHERE p.s IS NULL OR p.s != b.bytes OR p.n != 1 OR p.m != b.merges')
-    tap.none(f'{name}: parts are the whole', [f'request {r["request"]}' for r in rows])
+    parts_are_whole(name, trace)
     rows = sql(trace, 'SELECT request FROM block WHERE q2g IS NOT NULL AND issued IS NOT NULL '
                       'AND dur != q2g + coalesce(g2i, 0) + i2d + d2c')
     tap.none(f'{name}: phases add up', [f'request {r["request"]}' for r in rows])
@@ -283,6 +288,31 @@ def stacked(folder):
     tap.check('a device that is read as a file has its name', [(r['path'], r['b']) for r in rows] == [(upper.loop, 64 * 65536)], rows)
 
 
+UNFINISHED = r"""
+fsfreeze -f $LOWER
+dd if=/dev/zero of=$DEVICE bs=64k count=1 oflag=direct >/dev/null 2>&1 &
+sleep 0.3
+"""
+
+
+def unfinished(folder):
+    """A write to a loop device whose file belongs to a frozen file system: in flight until recording has ended."""
+    lower = Disk(folder, 'ext4')
+    trace = f'{folder}/unfinished.weir'
+    try:
+        upper = Disk(lower.path, 'raw')
+        try:
+            record(trace, '--', 'sh', '-c', UNFINISHED, env=dict(os.environ, LOWER=lower.path, DEVICE=upper.loop), timeout=60)
+        finally:
+            run('fsfreeze', '-u', lower.path)
+            upper.close()
+    finally:
+        lower.close()
+    rows = sql(trace, f"SELECT dur, bytes, owners, comm FROM block JOIN thread ON thread.id = thread_id WHERE disk = '{upper.disk}' AND kind = 'write'")
+    tap.check('a request in flight at the end has an owner, and no bytes yet', rows == [{'dur': None, 'bytes': 0, 'owners': 1, 'comm': 'dd'}], rows)
+    parts_are_whole('in flight', trace)
+
+
 def main():
     for need in 'fio', 'losetup', 'mount':
         if not shutil.which(need):
@@ -292,7 +322,7 @@ def main():
     tests = {}
     for fs in 'ext4', 'xfs', 'btrfs', 'overlay':
         tests[fs] = (fs, lambda folder, fs=fs: mix(folder, fs))
-    tests |= {'owners': ('ext4', owners), 'stacked': ('ext4', stacked)}
+    tests |= {'owners': ('ext4', owners), 'stacked': ('ext4', stacked), 'unfinished': ('ext4', unfinished)}
     for fs in 'ext4', 'xfs', 'btrfs':
         tests[f'groups-{fs}'] = (fs, lambda folder, fs=fs: groups(folder, fs))
         tests[f'shared-{fs}'] = (fs, lambda folder, fs=fs: shared(folder, fs))

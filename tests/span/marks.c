@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -373,6 +374,36 @@ static int way_daemon(void)
 	return 0;
 }
 
+/* Its child outlives it, makes calls, which show it to recorders, and marks spans whenever it finds a line to read. */
+static int way_orphan(void)
+{
+	struct pollfd line = {.events = POLLIN};
+	struct marked m;
+	char c;
+
+	marked_begin(&m, "starter", NULL);
+	marked_end(&m);
+	usleep(100000);
+	fflush(stdout);
+	if (fork()) {
+		usleep(100000); /* a recorder has seen the child before this ends */
+		return 0;
+	}
+	weir_span_set_current(NULL, NULL);
+	printf("orphan %d\n", getpid());
+	fflush(stdout);
+	for (;;) {
+		if (!poll(&line, 1, 10))
+			continue;
+		if (read(0, &c, 1) < 1)
+			return 0;
+		for (int i = 0; i < 5; i++) {
+			marked_begin(&m, "orphan", NULL);
+			marked_end(&m);
+		}
+	}
+}
+
 /* Ends at once. */
 static int way_brief(void)
 {
@@ -599,6 +630,7 @@ int main(int argc, char **argv)
 	       : !strcmp(way, "older")	     ? way_older()
 	       : !strcmp(way, "older_child") ? way_older_child()
 	       : !strcmp(way, "daemon")	     ? way_daemon()
+	       : !strcmp(way, "orphan")	     ? way_orphan()
 	       : !strcmp(way, "brief")	     ? way_brief()
 	       : !strcmp(way, "values")	     ? way_values()
 					     : 2;

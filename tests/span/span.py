@@ -244,6 +244,55 @@ def older_child(t, folder):
         p.wait()
 
 
+class Orphan:
+    """A recording of a program whose child has outlived it and has marked nothing yet"""
+
+    def __init__(self, folder):
+        self.r = Recording.__new__(Recording)
+        self.r.trace = os.path.join(folder, 't')
+        self.recorder = subprocess.Popen([WEIR, 'record', '-q', '-o', self.r.trace, '--', 'sh', '-c', f'{MARKS} orphan /dev/zero | cat'],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = next(l.split()[1] for l in self.recorder.stdout if l.startswith('orphan'))
+        time.sleep(0.5)  # until the recorder has seen the end of the program
+
+    def mark(self):
+        self.recorder.stdin.write('\n')
+        self.recorder.stdin.flush()
+        time.sleep(0.5)
+
+    def orphans(self):
+        """How many of its spans were recorded, when it has ended"""
+        self.recorder.communicate(timeout=60)
+        return len(self.r.rows('from span | where name == "orphan"'))
+
+
+@case
+def left(t, folder):
+    orphan = Orphan(folder)
+    other = os.path.join(folder, 't2')
+    subprocess.run([WEIR, 'record', '-q', '-o', other, '-p', orphan.pid, '--duration', '200ms'], timeout=60, check=True)
+    orphan.mark()
+    count = orphan.orphans()
+    t.check('a recorder that leaves does not turn off the memory of a parent that has ended, in which another one asked its child for its own', count == 5, count, *orphan.r.marks())
+
+
+@case
+def second(t, folder):
+    orphan = Orphan(folder)
+    r = Recording.__new__(Recording)
+    r.trace = os.path.join(folder, 't2')
+    with subprocess.Popen([WEIR, 'record', '-q', '-o', r.trace, '-p', orphan.pid]) as other:
+        time.sleep(0.5)
+        other.send_signal(signal.SIGSTOP)
+        orphan.mark()
+        other.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        count = orphan.orphans()
+    t.check('the recorder that comes first reads the memory of the child', count == 5, count, *orphan.r.marks())
+    t.check('the other, which has only the memory of the parent, reports that another recorder reads it', any('another recorder' in m for m in r.marks()) and
+            'span_unread' in {x['cause'] for x in r.rows('from loss')}, r.marks(), r.rows('from span'))
+
+
 @case
 def brief(t, folder):
     r = Recording(folder, ['sh', '-c', f'for i in 1 2 3 4 5 6 7 8 9 10; do {MARKS} brief /dev/zero; done'], WEIR_SPAN_WAIT_MS='1000')
@@ -461,7 +510,7 @@ def checks_of(f):
                 f(held, folder)
             except (subprocess.CalledProcessError, LookupError, StopIteration) as e:  # of rows that are not there
                 held.check(f'{f.__name__}: {e!r}', False)
-            ours = 't' if f is older else 't*'  # where another one is to be there first
+            ours = 't' if f in (older, left, second) else 't*'  # where another one is to be there first
             if not held.failed or not taken(glob.glob(f'{folder}/**/{ours}', recursive=True) + glob.glob(f'{folder}/t.old')):
                 break
         time.sleep(1)

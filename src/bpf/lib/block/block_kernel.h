@@ -161,23 +161,19 @@ struct task_struct___block {
 #pragma clang attribute pop
 
 /* The functions that end bios identify their origin. 0 if the kernel has none, or its module is not loaded. */
-extern const void bio_chain_endio __ksym __weak;
-extern const void iomap_dio_bio_end_io __ksym __weak;
-extern const void blkdev_bio_end_io __ksym __weak;
-extern const void blkdev_bio_end_io_async __ksym __weak;
-extern const void submit_bio_wait_endio __ksym __weak;
-extern const void end_bio_bh_io_sync __ksym __weak;
-extern const void end_swap_bio_read __ksym __weak;
-extern const void end_swap_bio_write __ksym __weak;
-extern const void xlog_bio_end_io __ksym __weak;
-extern const void xfs_buf_bio_end_io __ksym __weak;
-extern const void btrfs_simple_end_io __ksym __weak;
-extern const void btrfs_orig_write_end_io __ksym __weak;
-extern const void btrfs_dio_end_io __ksym __weak;
-extern const void btrfs_end_super_write __ksym __weak;
-extern const void lo_rw_aio_complete __ksym __weak;
+#define SYMBOLS(x)                                                                                 \
+	x(bio_chain_endio) x(iomap_dio_bio_end_io) x(blkdev_bio_end_io) x(blkdev_bio_end_io_async) \
+		x(submit_bio_wait_endio) x(end_swap_bio_read) x(end_swap_bio_write)                \
+			x(xlog_bio_end_io) x(xfs_buf_bio_end_io) x(btrfs_simple_end_io)            \
+				x(btrfs_orig_write_end_io) x(btrfs_dio_end_io)                     \
+					x(btrfs_end_super_write) x(lo_rw_aio_complete)
+#define SYMBOL_FIELD(name) __u64 name;
 
-#define is_symbol(at, symbol) (&(symbol) && (at) == (__u64) & (symbol))
+struct {
+	SYMBOLS(SYMBOL_FIELD)
+} symbols SEC(".data.symbols"); /* set by weir_block_symbols */
+
+#define is_symbol(at, symbol) ((at) && (at) == symbols.symbol)
 
 /* Whether this is a step of a request with a flush before or after it: its own end comes later. */
 static __always_inline bool rq_in_flush(__u32 rq_flags)

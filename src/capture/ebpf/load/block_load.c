@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block_load.c: configures the object of block requests before it is loaded. */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/ebpf/load/objects.h"
 #include "capture/ebpf/side/block.h"
 
 /* The limit of the array of page frames: 8 bytes each, 0.2 % of memory. With more frames, several share a word, so that
@@ -55,4 +57,13 @@ int block_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 			     &(struct wire_block_constants){
 				     .frame_mask = (uint32_t)(count - 1),
 				     .page_shift = (uint32_t)__builtin_ctzl((unsigned long)page)});
+}
+
+void block_find_symbols(const struct objects *o)
+{
+	int program = object_program(o, OBJECT_BLOCK, "weir_block_symbols");
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	if (program >= 0)
+		(void)bpf_prog_test_run_opts(program, &run);
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/side/block.h"
 #include "capture/ebpf/side/content.h"
 #include "capture/ebpf/contexts/contexts.h"
 #include "capture/ebpf/calls/request.h"
@@ -563,6 +564,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
 	content_find_pages(&l->objects);
+	block_find_symbols(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);
 	r = probes_attach(&l->probes, &l->objects, opt->spans, err);

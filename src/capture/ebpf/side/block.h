@@ -15,12 +15,15 @@
 struct decode;
 struct decode_limits;
 struct ebpf_options;
+struct objects;
 struct block;
 
 int block_new(struct block **ret, const struct decode_limits *limits) _must_check_;
 void block_free(struct block *b);
 /* Sets up the object before it is loaded: the array of page frames. 0 or negative. */
 int block_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
+/* Sets the addresses by which the loaded object tells who created a bio; without them its origin is unknown. */
+void block_find_symbols(const struct objects *o);
 
 /* A version of a file was sent: decode_inode_hash() of its inode, and its number. 0 or -ENOMEM. */
 int block_file(struct block *b, uint64_t hash, uint64_t file) _must_check_;

@@ -132,21 +132,24 @@ static int block_parts_take(struct decode *d, const struct wire_block_part *w, s
 	return r;
 }
 
-/* Makes the bytes of the parts add up to those of the request: missing ones have no owner. */
-static int parts_even(struct parts *p, uint64_t bytes)
+/* Bytes without a part have no owner. */
+static int parts_fill(struct parts *p, uint64_t bytes)
 {
 	const struct block_part rest = {
 		.file = -1, .thread = -1, .bytes = bytes > p->bytes ? bytes - p->bytes : 0};
 
-	if (rest.bytes || !p->count)
-		return parts_add(p, &rest);
-	for (size_t i = p->count; i-- > 0 && p->bytes > bytes;) { /* it ended early */
+	return rest.bytes || !p->count ? parts_add(p, &rest) : 0;
+}
+
+/* Leaves out bytes that did not complete: the request ended early, or is in flight. */
+static void parts_cut(struct parts *p, uint64_t bytes)
+{
+	for (size_t i = p->count; i-- > 0 && p->bytes > bytes;) {
 		uint64_t less = MIN(p->bytes - bytes, p->list[i].bytes);
 
 		p->list[i].bytes -= less;
 		p->bytes -= less;
 	}
-	return 0;
 }
 
 static size_t parts_largest(const struct parts *p)
@@ -204,6 +207,7 @@ struct request {
 	uint64_t end;
 	struct bytes disk;
 	struct parts parts;
+	size_t most; /* the largest part, as submitted */
 };
 
 static int64_t wall(const struct decode *d, uint64_t time)
@@ -266,7 +270,7 @@ static void row_facts(const struct decode *d, const struct request *q, struct ba
 
 static int row_request(const struct decode *d, const struct request *q, struct batch_set *out)
 {
-	const struct block_part *most = &q->parts.list[parts_largest(&q->parts)];
+	const struct block_part *most = &q->parts.list[q->most];
 	struct batch_row row = batch_set_row(out, TABLE_REQUEST);
 
 	row_times(d, q, &row);
@@ -287,7 +291,7 @@ static int row_part(const struct decode *d, const struct request *q, size_t i,
 		    struct batch_set *out)
 {
 	const struct block_part *p = &q->parts.list[i];
-	bool counts = i == parts_largest(&q->parts);
+	bool counts = i == q->most;
 	struct batch_row row = batch_set_row(out, TABLE_REQUEST_PART);
 
 	if (q->w->queued)
@@ -324,7 +328,9 @@ static int request_give(struct decode *d, const struct wire_block *w,
 	if (l && !r)
 		r = block_parts_take(d, l->parts, l->count, time, &q.parts, out);
 	kept_forget(&d->block->more, w->id);
-	r = r ? r : parts_even(&q.parts, end ? w->bytes : q.parts.bytes);
+	r = r ? r : parts_fill(&q.parts, w->bytes);
+	q.most = parts_largest(&q.parts);
+	parts_cut(&q.parts, w->bytes);
 	r = r ? r : row_request(d, &q, out);
 	for (size_t i = 0; i < q.parts.count && !r; i++)
 		r = row_part(d, &q, i, out);
@@ -359,7 +365,6 @@ int block_rest(struct decode *d, int bios_fd, struct batch_set *out)
 		if (bpf_map_lookup_elem(bios_fd, &key, &s) || s.b.parts > WIRE_BLOCK_PARTS ||
 		    !(s.b.got || (s.b.flags & WIRE_BLOCK_BIO)))
 			continue;
-		s.b.bytes = 0;
 		r = request_give(d, &s.b, s.parts, 0, out);
 	}
 	return r;

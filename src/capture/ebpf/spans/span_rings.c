@@ -413,6 +413,7 @@ static int mapping_attach(const struct span_rings *rings, struct span_process **
 	p->attached = clock_monotonic_ns();
 	p->asks = span_control_of(p)->pid != pid_inside;
 	early = span_control_of(p)->on == SPAN_EARLY;
+	p->asked = p->asks && span_control_of(p)->on == SPAN_ASK;
 	if (!p->asks)
 		rings_begin(p, early);
 	__atomic_store_n(&span_control_of(p)->on, p->asks ? SPAN_ASK : SPAN_ON, __ATOMIC_RELEASE);
@@ -464,7 +465,7 @@ static void take_over(struct span_rings *r, struct span_process *p, int32_t pid)
 	pthread_mutex_lock(&r->lock);
 	p->pid = pid;
 	p->attached = clock_monotonic_ns();
-	p->asks = p->left = false;
+	p->asks = p->asked = p->left = false;
 	rings_begin(p, false);
 	pthread_mutex_unlock(&r->lock);
 	__atomic_store_n(&span_control_of(p)->on, SPAN_ON, __ATOMIC_RELEASE);
@@ -578,7 +579,7 @@ int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct s
 void span_rings_leave(struct span_rings *r, struct span_process *p, bool gone)
 {
 	uint32_t on = p->asks ? SPAN_ASK : SPAN_ON;
-	uint32_t next = gone ? SPAN_ASK : SPAN_OFF;
+	uint32_t next = gone || p->asked ? SPAN_ASK : SPAN_OFF;
 
 	pthread_mutex_lock(&r->lock);
 	p->left = true;

@@ -43,6 +43,7 @@ struct span_process {
 	int64_t attached, born; /* monotonic; born: its creation, according to the program */
 	int64_t announced; /* time of the announcement, from the kernel's record if there is one */
 	bool asks;	   /* memory of an unrecorded parent, in which only the word was set */
+	bool asked;	   /* and it was set before, by a recorder for which the parent has ended */
 	bool left;	   /* nothing more is copied */
 	uint8_t source; /* enum span_source; only SPAN_SOURCE_WEIR has memory: see span_stack.h */
 	uint64_t lost;	/* of threads without a ring, count at the last look */
@@ -85,7 +86,7 @@ int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct s
 bool span_rings_last(struct span_rings *r, struct span_process *p);
 /*
  * Stops copying from it, and turns it off. gone: its process ended, or executes another program; children that still
- * map it must create their own.
+ * map it must create their own. They also must if another recorder asked them before.
  */
 void span_rings_leave(struct span_rings *r, struct span_process *p, bool gone);
 /* Frees it, after span_rings_leave(), once all of its copies were processed. */

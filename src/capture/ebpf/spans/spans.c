@@ -254,6 +254,19 @@ static struct span_process *process_by(struct spans *s, int32_t pid, uint64_t nu
 	return NULL;
 }
 
+/* Whether memory that the process itself created is read. */
+static bool reads_own(struct spans *s, int32_t pid)
+{
+	struct span_process *p;
+	size_t pos = 0;
+
+	while ((p = span_rings_next(s->rings, &pos))) {
+		if (p->pid == pid && !p->asks)
+			return true;
+	}
+	return false;
+}
+
 static void service_look(struct span_process *p)
 {
 	for (size_t i = 0; i < sizeof(p->service) - 1; i++)
@@ -309,7 +322,7 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 		return r;
 	if (!r && a->time && !count) /* none of the announced memories exists */
 		r = -ENOENT;
-	return r == -ENOSPC || (r < 0 && !process_by(d->spans, a->pid, 0))
+	return r == -ENOSPC || (r < 0 && !reads_own(d->spans, a->pid))
 		       ? unread_mark(d, a->pid, 0, why, out)
 		       : 0;
 }
@@ -380,7 +393,7 @@ static int look_end(struct decode *d, const struct announcement *a, struct batch
 	s->looks_waiting -= waits;
 	map_del(&s->looks, life_key(a->pid, a->process_start));
 	free(l);
-	return waits && !process_by(s, a->pid, 0)
+	return waits && !reads_own(s, a->pid)
 		       ? unread_mark(d, a->pid, 0, "it ended before their memory was found", out)
 		       : 0;
 }
