@@ -379,6 +379,29 @@ def positions():
         check("the picture of the file has what was written, and no call beyond", (sum(cells["writes"]), sum(cells["calls"])) == (4096, 1), cells)
 
 
+def no_cpu():
+    """The first line shows for how much of the time in I/O threads had no CPU."""
+    python("crowd.trace", """
+        import os
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        f = os.open('/dev/zero', os.O_RDONLY)
+        buf = bytearray(64 << 20)
+        for i in range(3):
+            if os.fork() == 0: break
+        for i in range(8): os.readv(f, [buf])
+        try: os.wait()
+        except ChildProcessError: pass
+        """)
+    first = " ".join(page("crowd.trace").split("\n\n")[0].split())
+    line = re.match(r"readv on /dev/zero by \d processes: (\S+ \S+) \(no CPU (\S+ \S+)\), \d+ % of \S+ \S+ in I/O \(no CPU (\S+ \S+)\)", first)
+    units = {"s": 1e9, "ms": 1e6, "us": 1e3}
+    shown = [float(n) * units[u] for n, u in (t.split() for t in line.groups())] if line else first
+    known = sql("crowd.trace", "select sum(case when op = 'readv' then dur end) as dur, sum(case when op = 'readv' then runq end) as runq, "
+                "sum(runq) as all_runq from op where class in ('data', 'meta', 'sync', 'net')")[0]
+    check("time without a CPU is named apart", line and all(abs(a - b) <= b / 100 for a, b in zip(shown, (known["dur"], known["runq"], known["all_runq"]))),
+          [shown, known])
+
+
 # ---- waiting ----
 
 def thread_line(trace, name):
@@ -533,7 +556,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, counted_time, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, no_cpu, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, counted_time, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          unasked_address, same_program_elsewhere)
 
 

@@ -127,12 +127,8 @@ static int phases_take(void *state, const struct walk_rows *rows)
 
 static int phases_walk(struct report *r, struct phases_table *all, struct error *err)
 {
-	const struct scan_filter *f = r->filtered || r->ranged ? &r->filter : NULL;
 	struct walk w = {
-		.ask = {.store = r->store,
-			.filter = f ? f->where : NULL,
-			.from = f ? f->from : INT64_MIN,
-			.to = f ? f->to : INT64_MAX},
+		.ask = report_ask(r),
 		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID |
 			   1ull << OP_FILE_ID | 1ull << OP_OP | 1ull << OP_KIND | 1ull << OP_CLASS |
 			   1ull << OP_STATUS | 1ull << OP_IO_WAIT | 1ull << OP_SLEEP |
