@@ -342,6 +342,16 @@ def read_and_written():
         """)
     got = [row["bytes"] for row in table("peer.trace", "peers")]
     check("and a connection, what was waited for", got == [4321, 4321], got)
+    text = run(weir, "report", "--where", "op in (connect, sendto, recvfrom)", "peer.trace").stdout
+    shown = [" ".join(l.split()) for l in text.split("FILES AND PEERS")[1].splitlines() if re.match("    (sendto|recvfrom) ", l)]
+    check("as has its part of the page", len(shown) == 2 and " 1 4.22 KiB " in max(shown) and "4.22 KiB waited 1 time" in min(shown), text)
+    with Serve(weir, "peer.trace") as s:
+        o = s.get("overview", width=100)
+    peers = [(r["bytes"]) for r in o["files"]["rows"] if "127.0.0.1" in r["name"]]
+    check("and the overview: a connection", peers == [4321, 4321], o["files"])
+    whole = {r["pid"]: r["moved"] for r in sql("peer.trace", "SELECT pid, sum(bytes) AS moved FROM op_named GROUP BY pid")}
+    check("the overview: a process", {r["pid"]: r["bytes"] for r in o["processes"]["rows"]} == whole, (o["processes"], whole))
+    check("the overview: bytes over time", sum(map(sum, o["rate"]["bytes"])) == o["totals"]["bytes"] == sum(whole.values()), o["rate"])
     rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]["rows"]}
     check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
 
