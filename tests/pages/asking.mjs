@@ -62,6 +62,8 @@ async function whole(browser) {
 		['latency', '?page=latency', [/^trace$/, /^latency\?(?!.*by=)/, /^latency\?.*by=op/, /^query\?q=where class != wait && cpu_time/]],
 		['a file', `?page=files&file=${file}`, [/^trace$/, /^files/, new RegExp(`^file/${file}(\\?|$)`), /density/]],
 		['Explore', `?page=explore&q=${encodeURIComponent(q)}`, [/^trace$/, /^queries$/, /^query\?/]],
+		['stacks that were not recorded', '?page=stacks', [/^trace$/]],
+		['requests that are not marked', '?page=requests', [/^trace$/]],
 		['a dashboard', '?page=dashboards&name=service', [/^trace$/, /^dashboards$/, /^dashboards\/service$/, /^query\?/]],
 	])
 		await test(`${name} asks once for what it shows, and for nothing else`, async () => {

@@ -161,7 +161,7 @@ async function content(browser) {
 		equal(await cards.count(), 10, 'questions');
 		const titles = await cards.locator('b').allInnerTexts();
 		for (const title of titles) {
-			await page.locator('.more button', { hasText: title }).first().click();
+			await page.locator('.more button, .cards button', { hasText: title }).first().click();
 			await page.locator('section.result [role=status]').waitFor();
 			await rest(page);
 			equal((await page.locator('[role=alert]').allInnerTexts()).join(''), '', `errors of ${title}`);

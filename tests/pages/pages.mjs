@@ -639,6 +639,26 @@ async function recorded(browser) {
 		await grows.getByRole('button', { name: 'whole trace' }).click();
 		await grows.waitForFunction(() => document.querySelector('[aria-label="Follow the end"]').value === '');
 	});
+	await test('an answer that takes longer than the trace takes to grow arrives while its end is followed', async () => {
+		await grows.goto(view(live.url, '?page=timeline'));
+		await grows.getByText('live', { exact: true }).waitFor();
+		await rest(grows);
+		const lanes = (u) => u.pathname.endsWith('/lanes');
+		const held = [];
+		let dropped = 0;
+		grows.on('requestfailed', (r) => (dropped += lanes(new URL(r.url()))));
+		await grows.route(lanes, (route) => held.push(route));
+		await grows.getByLabel('Follow the end').selectOption('last 1 s');
+		while (!held.length) await new Promise((r) => setTimeout(r, 20));
+		for (let i = 0; i < 3; i++) {
+			const from = await inAddress(grows, 'from');
+			await grows.waitForFunction((was) => new URL(location.href).searchParams.get('from') !== was, from);
+		}
+		equal(`${held.length} held, ${dropped} dropped`, '1 held, 0 dropped', 'requests');
+		await held[0].continue();
+		await grows.unroute(lanes);
+		await grows.getByRole('button', { name: 'whole trace' }).click();
+	});
 	await test('and its end is seen', async () => {
 		recorder.kill('SIGINT');
 		await new Promise((r) => recorder.once('exit', r));
@@ -649,6 +669,35 @@ async function recorded(browser) {
 	await stop(live.child);
 }
 
+async function restarted(browser) {
+	run('synth', '-q', '-o', 'again.trace', '--rows', '2000');
+	const first = await serve('again.trace');
+	const port = new URL(first.url).port;
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	const told = async (name) => {
+		await page.getByLabel('Pages').getByRole('button', { name }).click();
+		const text = await page.getByRole('alert').first().innerText();
+		problems.length = 0; // the browser reports each failed request
+		return text;
+	};
+	await test('a server that ended, and one that was started again, are told apart', async () => {
+		await page.goto(first.url);
+		await rest(page);
+		await stop(first.child);
+		const ended = await told('Latency');
+		if (!ended.includes('does not respond')) throw new Error(ended);
+		const second = await serve('again.trace', '--port', port);
+		const again = await told('Disks');
+		if (!again.includes('started again') || again.includes('exited')) throw new Error(again);
+		await page.goto('about:blank');
+		await page.goto(second.url);
+		await rest(page);
+		await stop(second.child);
+	});
+	await context.close();
+}
+
 await main(async (browser) => {
 	await synthetic(browser);
 	await kept(browser);
@@ -657,4 +706,5 @@ await main(async (browser) => {
 	await damaged(browser);
 	await failedRecording(browser);
 	await recorded(browser);
+	await restarted(browser);
 });

@@ -342,6 +342,16 @@ def read_and_written():
         """)
     got = [row["bytes"] for row in table("peer.trace", "peers")]
     check("and a connection, what was waited for", got == [4321, 4321], got)
+    text = run(weir, "report", "--where", "op in (connect, sendto, recvfrom)", "peer.trace").stdout
+    shown = [" ".join(l.split()) for l in text.split("FILES AND PEERS")[1].splitlines() if re.match("    (sendto|recvfrom) ", l)]
+    check("as has its part of the page", len(shown) == 2 and " 1 4.22 KiB " in max(shown) and "4.22 KiB waited 1 time" in min(shown), text)
+    with Serve(weir, "peer.trace") as s:
+        o = s.get("overview", width=100)
+    peers = [(r["bytes"]) for r in o["files"]["rows"] if "127.0.0.1" in r["name"]]
+    check("and the overview: a connection", peers == [4321, 4321], o["files"])
+    whole = {r["pid"]: r["moved"] for r in sql("peer.trace", "SELECT pid, sum(bytes) AS moved FROM op_named GROUP BY pid")}
+    check("the overview: a process", {r["pid"]: r["bytes"] for r in o["processes"]["rows"]} == whole, (o["processes"], whole))
+    check("the overview: bytes over time", sum(map(sum, o["rate"]["bytes"])) == o["totals"]["bytes"] == sum(whole.values()), o["rate"])
     rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]["rows"]}
     check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
 
@@ -377,6 +387,29 @@ def positions():
         rows = sql("seek.trace", "SELECT min(inode) AS i FROM file WHERE path LIKE '%/seek.file' AND name_only IS NULL")
         cells = s.columns("file/%d/density" % rows[0]["i"], width=10, height=10)
         check("the picture of the file has what was written, and no call beyond", (sum(cells["writes"]), sum(cells["calls"])) == (4096, 1), cells)
+
+
+def no_cpu():
+    """The first line shows for how much of the time in I/O threads had no CPU."""
+    python("crowd.trace", """
+        import os
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        f = os.open('/dev/zero', os.O_RDONLY)
+        buf = bytearray(64 << 20)
+        for i in range(3):
+            if os.fork() == 0: break
+        for i in range(8): os.readv(f, [buf])
+        try: os.wait()
+        except ChildProcessError: pass
+        """)
+    first = " ".join(page("crowd.trace").split("\n\n")[0].split())
+    line = re.match(r"readv on /dev/zero by \d processes: (\S+ \S+) \(no CPU (\S+ \S+)\), \d+ % of \S+ \S+ in I/O \(no CPU (\S+ \S+)\)", first)
+    units = {"s": 1e9, "ms": 1e6, "us": 1e3}
+    shown = [float(n) * units[u] for n, u in (t.split() for t in line.groups())] if line else first
+    known = sql("crowd.trace", "select sum(case when op = 'readv' then dur end) as dur, sum(case when op = 'readv' then runq end) as runq, "
+                "sum(runq) as all_runq from op where class in ('data', 'meta', 'sync', 'net')")[0]
+    check("time without a CPU is named apart", line and all(abs(a - b) <= b / 100 for a, b in zip(shown, (known["dur"], known["runq"], known["all_runq"]))),
+          [shown, known])
 
 
 # ---- waiting ----
@@ -533,7 +566,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, counted_time, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, no_cpu, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, counted_time, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          unasked_address, same_program_elsewhere)
 
 

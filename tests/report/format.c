@@ -80,8 +80,10 @@ static void names(void **state)
 	PATH("日本語日本語日本語", 10, "日...本語");
 	PATH("0123456789abcdef", 10, "01...bcdef");
 	/* a name that is too long for a folder before it, and one that is too long itself */
-	PATH("/usr/lib/libpython3.11.so.1.0", 22, "libpython3.11.so.1.0");
+	PATH("/usr/lib/libpython3.11.so.1.0", 23, "...libpython3.11.so.1.0");
+	PATH("/usr/lib/libpython3.11.so.1.0", 22, "...ibpython3.11.so.1.0");
 	PATH("/usr/lib/libpython3.11.so.1.0", 16, "libp...11.so.1.0");
+	PATH("/etc/ld.so.cache", 14, "...ld.so.cache");
 	PATH("", 10, "");
 	assert_int_equal(format_width("日本"), 4);
 	assert_int_equal(format_width("é"), 1);
@@ -155,7 +157,7 @@ static void tables(void **state)
 			"b                   123,456,789  41.0 ms\n"
 			"1 more row: -n 3\n");
 	check_table(20, "name                n     time\n"
-			"seven               1        -\n"
+			"...seven            1        -\n"
 			"b         123,456,789  41.0 ms\n"
 			"1 more row: -n 3\n");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
-import { timeLabel } from '../src/charts/TimeAxis';
+import { timeLabel, timeTicks, timeWithin } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
 import { clock, compact, count, day, duration, plain, relative, size, statusWords, tick, value } from '../src/lib/format';
@@ -63,6 +63,32 @@ describe('ticks', () => {
 			const labels = ticks.map((t) => timeLabel(t, ticks[0]!, span));
 			expect(new Set(labels).size).toBe(labels.length);
 		}
+	});
+});
+
+describe('a long time axis', () => {
+	const labels = (from: number, to: number, width: number) => timeTicks(linear(from * 1e9, to * 1e9, 0, width), 0, width).map((t, _, all) => timeLabel(t, all[0]!, (to - from) * 1e9));
+	it('counts in seconds, minutes and hours as people do', () => {
+		expect(labels(0, 100, 500)).toEqual(['0 s', '20 s', '40 s', '60 s', '80 s', '100 s']);
+		expect(labels(0, 600, 500)).toEqual(['0 min', '2 min', '4 min', '6 min', '8 min', '10 min']);
+		expect(labels(100, 280, 600)).toEqual(['2 min', '2:30 min', '3 min', '3:30 min', '4 min', '4:30 min']);
+		expect(labels(0, 4 * 3600, 500)).toEqual(['0:00 h', '1:00 h', '2:00 h', '3:00 h', '4:00 h']);
+		expect(labels(3 * 86400, 9 * 86400, 300)).toEqual(['96:00 h', '144:00 h', '192:00 h']);
+	});
+	it('tells any two of its ticks apart', () => {
+		for (const span of [121, 200, 900, 5000, 7300, 20000, 90000, 1e6, 1e7]) {
+			const all = labels(7, 7 + span, 900);
+			expect(new Set(all).size).toBe(all.length);
+			expect(all.length).toBeGreaterThan(2);
+			expect(all.length).toBeLessThan(12);
+		}
+	});
+	it('names a point between them', () => {
+		expect(timeWithin(3723.4e9, 7300e9)).toBe('1:02:03 h');
+		expect(timeWithin(7383.6e9, 7300e9)).toBe('2:03:04 h');
+		expect(timeWithin(59.97e9, 200e9)).toBe('1:00.0 min');
+		expect(timeWithin(-3.2e9, 200e9)).toBe('-0:03.2 min');
+		expect(timeWithin(1.5e9, 1e9)).toBe('1.5000 s');
 	});
 });
 

@@ -229,13 +229,14 @@ static const struct answer_column latency_columns[] = {
 	{"disk", {QUERY_TEXT}},
 	{"window", {QUERY_INT}},
 	{"bucket", {QUERY_INT}},
-	{"requests", {QUERY_INT}},
+	{"requests", {QUERY_INT}, ANSWER_COUNT},
 };
 static const struct answer_column owner_columns[] = {
-	{"disk", {QUERY_TEXT}},	   {"process", {QUERY_TEXT}}, {"pid", {QUERY_INT}},
-	{"via", {QUERY_TEXT}},	   {"file", {QUERY_TEXT}},    {"file_id", {QUERY_INT}},
-	{"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}}, {"read", {QUERY_SIZE}},
-	{"written", {QUERY_SIZE}},
+	{"disk", {QUERY_TEXT}},	  {"process", {QUERY_TEXT}},
+	{"pid", {QUERY_INT}},	  {"via", {QUERY_TEXT}},
+	{"file", {QUERY_TEXT}},	  {"file_id", {QUERY_INT}},
+	{"origin", {QUERY_TEXT}}, {"requests", {QUERY_INT}, ANSWER_COUNT},
+	{"read", {QUERY_SIZE}},	  {"written", {QUERY_SIZE}},
 };
 
 static void put_disk_windows(const struct disks *d, struct answer_list *depth,

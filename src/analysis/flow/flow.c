@@ -32,10 +32,11 @@ static const struct answer_column edge_columns[] = {
 };
 
 static const struct answer_column clock_columns[] = {
-	{"host", {QUERY_TEXT}},	   {"from", {QUERY_TIME}},	 {"to", {QUERY_TIME}},
-	{"offset", {QUERY_DUR}},   {"half", {QUERY_DUR}},	 {"offset_end", {QUERY_DUR}},
-	{"half_end", {QUERY_DUR}}, {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
-	{"pairs", {QUERY_INT}},
+	{"host", {QUERY_TEXT}},	       {"from", {QUERY_TIME}},
+	{"to", {QUERY_TIME}},	       {"offset", {QUERY_DUR}},
+	{"half", {QUERY_DUR}},	       {"offset_end", {QUERY_DUR}},
+	{"half_end", {QUERY_DUR}},     {"drift_low", {QUERY_FLOAT}},
+	{"drift_high", {QUERY_FLOAT}}, {"pairs", {QUERY_INT}, ANSWER_COUNT},
 };
 
 static const struct answer_column verdict_columns[] = {

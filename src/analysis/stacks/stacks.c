@@ -30,12 +30,12 @@ static const struct analysis_reads stacks_reads[] = {
 
 static const struct answer_column stacks_columns[] = {
 	{"time", {QUERY_DUR}, .weight = true},
-	{"calls", {QUERY_INT}},
-	{"errors", {QUERY_INT}, .dash = true},
+	{"calls", {QUERY_INT}, ANSWER_COUNT},
+	{"errors", {QUERY_INT}, ANSWER_COUNT, .dash = true},
 	{"bytes", {QUERY_SIZE}, .dash = true},
 	{"stack", {QUERY_TEXT}},
 	{"kernel", {QUERY_TEXT}},
-	{"cut", {QUERY_INT}, .dash = true, .programs = true},
+	{"cut", {QUERY_INT}, ANSWER_COUNT, .dash = true, .programs = true},
 };
 
 /* ---- sums by ids ---- */

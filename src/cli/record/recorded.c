@@ -69,18 +69,21 @@ static const char *what_of(const char *word)
 
 int recorded_put_none(FILE *to, const struct store *s, const char *word)
 {
-	bool stacks = !strcmp(word, "stacks") || !strcmp(word, "content");
+	static const char *const options[] = {"stacks", "content", "phases"};
+	bool option = false; /* of its own, besides --with */
 	int r = s ? recorded_with(s, word) : RECORDED_NOT;
 
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		option |= !strcmp(word, options[i]);
 	if (r == RECORDED_NOT)
 		fprintf(to,
 			"this trace was recorded without %s; use weir record --%s%s -- "
 			"CMD\n",
-			word, stacks ? "" : "with ", word);
+			word, option ? "" : "with ", word);
 	else
-		fprintf(to, "%s%s was on, and %s\n", stacks ? "--" : "--with ", word,
+		fprintf(to, "%s%s was on, and %s\n", option ? "--" : "--with ", word,
 			what_of(word));
 	return 0;
 }

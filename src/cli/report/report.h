@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sums/level.h"
 #include "sums/scan.h"
 #include "base/saturate.h"
 #include "cli/options/choose.h"
@@ -12,6 +13,8 @@
 #include "cli/options/shared.h"
 #include "names/file_lines.h"
 
+#define REPORT_RUNQ_PART \
+	10 /* a lack of CPUs is shown if it is at least 1 / this of the time in calls */
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
 #define REPORT_TREE_KEY	      "t:" /* prefix of the keys of trees in group_tree() */
 #define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
@@ -125,6 +128,9 @@ static inline bool report_is_io(const struct rollup_row *row)
 {
 	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
 }
+
+/* For passes over rows that select what the sums of report_open() include. */
+struct sums_ask report_ask(const struct report *r);
 
 static inline struct text report_time(uint64_t ns)
 {

@@ -282,6 +282,16 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	return e < 0 ? error_errno(err, e, "counting connections") : 0;
 }
 
+struct sums_ask report_ask(const struct report *r)
+{
+	const struct scan_filter *f = r->filtered || r->ranged ? &r->filter : NULL;
+
+	return (struct sums_ask){.store = r->store,
+				 .filter = f ? f->where : NULL,
+				 .from = f ? f->from : INT64_MIN,
+				 .to = f ? f->to : INT64_MAX};
+}
+
 void report_close(struct report *r)
 {
 	scan_result_free(&r->scan);

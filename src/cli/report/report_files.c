@@ -39,8 +39,24 @@ static bool map_file(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* The end of a line for an operation on a file: how it accessed the file. Omits the rate of a few calls. */
-static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
+/* Calls that waited and moved bytes, unless waiting calls have lines of their own. */
+static bool map_waited(void *arg, struct rollup_row *key)
+{
+	struct regroup *g = arg;
+
+	if (!key->bytes || !report_is_wait(key) || g->files.report->waits)
+		return false;
+	key->file_id = grouping_of(&g->files, key->file_id);
+	key->thread_id = grouping_of(&g->comms, key->thread_id);
+	return key->file_id >= 0;
+}
+
+/*
+ * The end of a line for an operation on a file: how it accessed the file. Omits the rate of a few calls. `moved`: bytes,
+ * with those of calls that waited for them.
+ */
+static void manner(const struct report *r, const struct rollup_row *row, uint64_t moved, char *out,
+		   size_t size)
 {
 	uint64_t good = row->calls - row->errors, each = good ? (row->bytes + good / 2) / good : 0;
 	bool often = row->calls >= RATE_CALLS_MIN;
@@ -49,7 +65,7 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 		snprintf(out, size, "%.16s each", format_size(each).s);
 	else if (row->bytes && each)
 		snprintf(out, size, "%.16s each%s%.16s", format_size(each).s, often ? ", " : "",
-			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
+			 often ? format_rate(moved, r->to - r->from, true).s : "");
 	else
 		snprintf(out, size, "%.24s",
 			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
@@ -66,26 +82,14 @@ static const struct answer_column section[] = {
 	[SECTION_HOW] = {"", {QUERY_TEXT}, .fixed = true, .gives = 9},
 };
 
-static void put_sums(struct answer_list *to, const struct rollup_row *row, const char *how)
+static void put_sums(struct answer_list *to, const struct rollup_row *row, uint64_t moved,
+		     const char *how)
 {
 	answer_list_uint(to, row->calls);
-	answer_list_uint(to, row->bytes);
+	answer_list_uint(to, add_sat(row->bytes, moved));
 	answer_list_uint(to, row->time_ns);
 	answer_list_int(to, report_quantile(row, 0.99));
 	answer_list_str(to, how);
-}
-
-static void file_op_line(const struct report *r, const struct regroup *g,
-			 const struct rollup_row *row, struct answer_list *to)
-{
-	char op[32], name[48], how[64];
-
-	snprintf(name, sizeof(name), "    %s", report_op_name(row->op, op));
-	manner(r, row, how, sizeof(how));
-	answer_list_str(to, name);
-	answer_list_some(to, row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
-						 : (struct bytes){0});
-	put_sums(to, row, how);
 }
 
 static bool report_files_begins(struct bytes name, const char *with)
@@ -115,41 +119,14 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 	return buf_status(&b);
 }
 
-/* The operations on one file, most time first, at most `lines`. */
-static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
-		    int64_t file, size_t lines, struct answer_list *to)
-{
-	_cleanup_free_ const struct rollup_row **rows =
-		calloc(rollup_count(all) + 1, sizeof(*rows));
-	size_t count = 0;
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < rollup_count(all); i++) {
-		if (rollup_row(all, i)->file_id == file)
-			rows[count++] = rollup_row(all, i);
-	}
-	qsort(rows, count, sizeof(*rows), page_row_order);
-	for (size_t i = 0; i < MIN(count, lines); i++)
-		file_op_line(r, g, rows[i], to);
-	return 0;
-}
-
-static size_t ops_of(const struct rollup *all, int64_t file)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < rollup_count(all); i++)
-		n += rollup_row(all, i)->file_id == file;
-	return n;
-}
-
 /* Sums by file and operation; g defines what counts as one file. */
 struct by_file {
 	struct regroup g;
 	struct rollup *all, *files;
 	const struct rollup_row **rows; /* files, most time first */
 	size_t count;
+	struct rollup *waited; /* as `all`, of calls that waited for the bytes that they moved */
+	uint64_t *moved;       /* by file: their bytes */
 };
 
 static void by_file_free(struct by_file *f)
@@ -158,6 +135,8 @@ static void by_file_free(struct by_file *f)
 	grouping_free(&f->g.comms);
 	rollup_free(f->all);
 	rollup_free(f->files);
+	rollup_free(f->waited);
+	free(f->moved);
 	free(f->rows);
 	*f = (struct by_file){0};
 }
@@ -175,8 +154,86 @@ static int by_file_fill(struct by_file *f, const struct report *r, group_fn *fn)
 	if (e >= 0)
 		e = page_rows(f->files, NULL, page_row_order, &f->rows, &f->count);
 	if (e >= 0)
+		e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD,
+				   map_waited, &f->g, &f->waited);
+	if (e >= 0)
 		e = f->g.files.error ? f->g.files.error : f->g.comms.error;
-	return e;
+	if (e < 0)
+		return e;
+	f->moved = calloc(grouping_count(&f->g.files) + 1, sizeof(*f->moved));
+	if (!f->moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(f->waited); i++) {
+		uint64_t *to = &f->moved[rollup_row(f->waited, i)->file_id];
+
+		*to = add_sat(*to, rollup_row(f->waited, i)->bytes);
+	}
+	return 0;
+}
+
+/* The row of the same operation, file and program; NULL if there is none. */
+static const struct rollup_row *same_op(const struct rollup *in, const struct rollup_row *row)
+{
+	for (size_t i = 0; i < rollup_count(in); i++) {
+		const struct rollup_row *one = rollup_row(in, i);
+
+		if (one->file_id == row->file_id && one->op == row->op &&
+		    one->thread_id == row->thread_id)
+			return one;
+	}
+	return NULL;
+}
+
+static void file_op_line(const struct report *r, const struct by_file *f,
+			 const struct rollup_row *row, struct answer_list *to)
+{
+	const struct rollup_row *waited = same_op(f->waited, row);
+	uint64_t moved = waited ? waited->bytes : 0;
+	char op[32], name[48], how[64];
+
+	snprintf(name, sizeof(name), "    %s", report_op_name(row->op, op));
+	answer_list_str(to, name);
+	answer_list_some(to, row->thread_id >= 0 ? f->g.comms.groups[row->thread_id].name
+						 : (struct bytes){0});
+	if (waited == row) { /* it did nothing but wait */
+		snprintf(how, sizeof(how), "waited %.14s time%s", format_count(row->calls).s,
+			 row->calls == 1 ? "" : "s");
+		answer_list_null(to);
+		answer_list_uint(to, row->bytes);
+		answer_list_null(to);
+		answer_list_null(to);
+		answer_list_str(to, how);
+		return;
+	}
+	manner(r, row, add_sat(row->bytes, moved), how, sizeof(how));
+	put_sums(to, row, moved, how);
+}
+
+/* The operations on one file, most time first, those that only waited last; free() the array. */
+static int file_ops(const struct by_file *f, int64_t file, const struct rollup_row ***ret,
+		    size_t *ret_count)
+{
+	size_t most = rollup_count(f->all) + rollup_count(f->waited), count = 0, ranked;
+	const struct rollup_row **rows = calloc(most + 1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(f->all); i++) {
+		if (rollup_row(f->all, i)->file_id == file)
+			rows[count++] = rollup_row(f->all, i);
+	}
+	ranked = count;
+	for (size_t i = 0; f->moved[file] && i < rollup_count(f->waited); i++) {
+		const struct rollup_row *row = rollup_row(f->waited, i);
+
+		if (row->file_id == file && !same_op(f->all, row))
+			rows[count++] = row;
+	}
+	qsort(rows, ranked, sizeof(*rows), page_row_order);
+	qsort(rows + ranked, count - ranked, sizeof(*rows), page_row_order);
+	*ret = rows;
+	*ret_count = count;
+	return 0;
 }
 
 static struct bytes report_files_key_of(const struct by_file *f, const struct rollup_row *row)
@@ -188,19 +245,20 @@ static struct bytes report_files_key_of(const struct by_file *f, const struct ro
 static int others_line(const struct by_file *f, size_t from, struct answer_list *to)
 {
 	struct rollup_row rest;
-	uint64_t n = 0;
+	uint64_t n = 0, moved = 0;
 	char name[48];
 	int e = page_sum(f->rows, from, f->count, &rest);
 
-	for (size_t i = from; i < f->count; i++)
+	for (size_t i = from; i < f->count; i++) {
+		moved = add_sat(moved, f->moved[f->rows[i]->file_id]);
 		n += report_files_begins(report_files_key_of(f, f->rows[i]), REPORT_TREE_KEY)
 			     ? f->g.files.groups[f->rows[i]->file_id].members
 			     : 1;
-	snprintf(name, sizeof(name), "  %.14s other%s", format_count(n).s,
-		 n == 1 ? "" : " files and peers");
+	}
+	snprintf(name, sizeof(name), "  %.14s other%s", format_count(n).s, n == 1 ? "" : "s");
 	answer_list_str(to, name);
 	answer_list_null(to);
-	put_sums(to, &rest, NULL);
+	put_sums(to, &rest, moved, NULL);
 	hist_free(&rest.hist);
 	return e;
 }
@@ -246,7 +304,7 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 			   format_percent(most->time_ns, row->time_ns).s);
 	answer_list_text(to, buf_bytes(&name));
 	answer_list_null(to);
-	put_sums(to, row, buf_str(&how));
+	put_sums(to, row, f->moved[row->file_id], buf_str(&how));
 	return buf_fail(&name, buf_status(&how));
 }
 
@@ -258,9 +316,8 @@ static int put_file_lines(const struct report *r, const struct by_file *f, bool 
 
 	for (; e >= 0 && i < f->count; i++) {
 		const struct rollup_row *row = f->rows[i];
-		size_t all = ops_of(f->all, row->file_id), ops = MIN(all, (size_t)(i >= 2  ? 1
-										   : trees ? 2
-											   : 3));
+		_cleanup_free_ const struct rollup_row **ops = NULL;
+		size_t all, shown = i >= 2 ? 1 : trees ? 2 : 3;
 		bool others = i + 1 < f->count, trifle = row->time_ns < t->io_ns / TRIFLE_SHARE;
 
 		if (trees && (row->time_ns < t->io_ns / ALONE_SHARE ||
@@ -274,11 +331,15 @@ static int put_file_lines(const struct report *r, const struct by_file *f, bool 
 		/* A name, at least one line, and the line of the others. */
 		if (lines < 2u + others)
 			break;
-		ops = MIN(ops, lines - 1 - others);
-		e = file_name_line(r, &f->g.files.groups[row->file_id], all - ops, to);
-		if (e >= 0)
-			e = file_ops(r, &f->g, f->all, row->file_id, ops, to);
-		lines -= 1 + ops;
+		e = file_ops(f, row->file_id, &ops, &all);
+		if (e < 0)
+			return e;
+		shown = MIN(shown, lines - 1 - others);
+		shown = MIN(shown, all);
+		e = file_name_line(r, &f->g.files.groups[row->file_id], all - shown, to);
+		for (size_t k = 0; k < shown && e >= 0; k++)
+			file_op_line(r, f, ops[k], to);
+		lines -= 1 + shown;
 	}
 	return e >= 0 && i < f->count ? others_line(f, i, to) : e;
 }

@@ -11,7 +11,6 @@
 #include "schema/ops.h"
 
 #define GROUP_TREE_NAMES 2 /* leading names of a path that identify a tree */
-#define RUNQ_PART	 10 /* a call shows the time it lacked a CPU if that was at least a tenth of it */
 
 /* ---- groups ---- */
 
@@ -304,7 +303,7 @@ static int call_runq(const struct batch *b, size_t row, struct buf *out)
 {
 	int64_t runq = batch_get(b, OP_RUNQ, row, 0), dur = batch_get(b, OP_DUR, row, 0);
 
-	if (runq <= 0 || runq < dur / RUNQ_PART)
+	if (runq <= 0 || runq < dur / REPORT_RUNQ_PART)
 		return 0;
 	return buf_printf(out, " (no CPU %s)", report_time((uint64_t)runq).s);
 }

@@ -127,12 +127,8 @@ static int phases_take(void *state, const struct walk_rows *rows)
 
 static int phases_walk(struct report *r, struct phases_table *all, struct error *err)
 {
-	const struct scan_filter *f = r->filtered || r->ranged ? &r->filter : NULL;
 	struct walk w = {
-		.ask = {.store = r->store,
-			.filter = f ? f->where : NULL,
-			.from = f ? f->from : INT64_MIN,
-			.to = f ? f->to : INT64_MAX},
+		.ask = report_ask(r),
 		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID |
 			   1ull << OP_FILE_ID | 1ull << OP_OP | 1ull << OP_KIND | 1ull << OP_CLASS |
 			   1ull << OP_STATUS | 1ull << OP_IO_WAIT | 1ull << OP_SLEEP |
@@ -218,13 +214,26 @@ static void put_keyed(struct answer_list *t, const struct phases_key *key,
 	answer_list_text(t, key->file < 0 ? (struct bytes){NULL, 0} : file->groups[key->file].name);
 }
 
+/* False if no call has phases, so that all calls need not be read to show none. */
+static bool phases_any(const struct store *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < store_block_count(s) && !any; i++) {
+		const struct store_block *b = store_block(s, i);
+
+		any = b->table == TABLE_OP && store_block_counts(b) &&
+		      b->min[OP_CPU_TIME] <= b->max[OP_CPU_TIME];
+	}
+	return any;
+}
+
 int report_fill_phases(struct report *r, struct answer_list *t, struct error *err)
 {
 	struct phases_table workers[WALK_THREADS_MAX] = {0}, sums = {.report = r};
 	struct grouping who = {.report = r, .fn = group_process},
 			file = {.report = r, .fn = group_path, .members = true};
-	uint64_t known = 0;
-	int e = phases_walk(r, workers, err);
+	int e = phases_any(r->store) ? phases_walk(r, workers, err) : 0;
 
 	for (unsigned int i = 0; i < WALK_THREADS_MAX; i++) {
 		if (e >= 0)
@@ -235,12 +244,8 @@ int report_fill_phases(struct report *r, struct answer_list *t, struct error *er
 		struct phases_key key;
 
 		memcpy(&key, intern_get(&sums.keys, i).data, sizeof(key));
-		known += sums.sums[i].calls - sums.sums[i].unknown;
 		put_keyed(t, &key, &sums.sums[i], &who, &file);
 	}
-	if (e >= 0 && sums.keys.count && !known)
-		e = error_set(err, -ENODATA,
-			      "no call has phases: record them with weir record --phases -- CMD");
 	phases_table_free(&sums);
 	grouping_free(&who);
 	grouping_free(&file);

@@ -9,6 +9,6 @@
 
 /*
  * Cells: calls, time, the four phases, of the wait for I/O the time queued and in the device, a bar, misses, bytes
- * read, calls without phases, operation, process, file. 0 or negative; -ENODATA with a message if no call has phases.
+ * read, calls without phases, operation, process, file. No row if no call has phases. 0 or negative.
  */
 int report_fill_phases(struct report *r, struct answer_list *t, struct error *err);

@@ -71,14 +71,18 @@ static int warn_loss(const struct report *r, enum table_id table)
 static int note_beside(const struct report *r, const char *which)
 {
 	enum table_id table = report_table_beside(which);
-	bool any = table == TABLE_OP;
+	bool phases = !strcmp(which, "phases"), any = table == TABLE_OP && !phases;
+	int with = phases ? recorded_with(r->store, which) : RECORDED_NOT;
 
-	for (size_t i = 0; i < store_block_count(r->store) && !any; i++)
+	if (with < 0)
+		return with;
+	any |= phases && with != RECORDED_NOT && (r->filtered || r->ranged);
+	for (size_t i = 0; i < store_block_count(r->store) && !any && !phases; i++)
 		any = store_block(r->store, i)->table == table;
 	if (!any)
 		return recorded_put_none(stderr, r->store,
 					 table == TABLE_REQUEST ? "block" : which);
-	if (table != TABLE_OP)
+	if (table != TABLE_OP || phases)
 		fprintf(stderr, "weir: %s: nothing in the %s\n", which,
 			r->filtered ? "selection" : "range");
 	return 0;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * report_verdict.c: the first line of the page: the most important fact about the time in I/O. It names one operation
- * on one file if that takes a large part, else one operation, else states that nothing stands out.
+ * on one file if that takes a large part, else one operation, else states that nothing stands out. Time in which threads
+ * in calls were ready to run but had no CPU is shown apart, as no file or device is to blame for it.
  */
 #include <stdio.h>
 
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
+#include "sums/walk.h"
 
 #define STANDS_OUT 3  /* 1 / this of the time in I/O is a large part */
 #define PATH_LEAST 20 /* minimum columns of a path on a narrow page */
@@ -35,6 +37,7 @@ struct verdict {
 	struct rollup *by_process; /* and operation; and file, if it is about a file */
 	const struct rollup_row *most;
 	bool of_file;
+	uint64_t runq, runq_io; /* part of the time of `most`, and of all I/O, ns */
 };
 
 static void verdict_free(struct verdict *v)
@@ -81,6 +84,83 @@ static int verdict_sum(const struct report *r, struct verdict *v, uint64_t io_ns
 	return rollup_project(v->all, ROLLUP_OP | ROLLUP_THREAD | (v->of_file ? ROLLUP_FILE : 0),
 			      &v->by_process);
 }
+
+/* ---- lack of CPUs ---- */
+
+struct verdict_runq {
+	const struct report *report;
+	const struct verdict *verdict;
+	uint64_t most, io;
+};
+
+static bool verdict_wants(void *arg, const struct store_block *b, size_t block)
+{
+	return b->max[OP_RUNQ] > 0;
+}
+
+static int verdict_take_runq(void *state, const struct walk_rows *rows)
+{
+	struct verdict_runq *q = state;
+	const struct report *r = q->report;
+	const struct rollup_row *most = q->verdict->most;
+	const struct batch *b = rows->batch;
+
+	for (size_t k = 0; k < rows->count; k++) {
+		size_t row = rows->rows[k];
+		uint64_t runq = (uint64_t)MAX(batch_get(b, OP_RUNQ, row, 0), 0);
+		int64_t file = batch_get(b, OP_FILE_ID, row, -1);
+		struct rollup_row key = {.class = batch_get(b, OP_CLASS, row, -1)};
+
+		if (!runq || !report_is_io(&key) || rollup_is_running(b, row))
+			continue;
+		if (!rows->second)
+			q->io = add_sat(q->io, runq);
+		if (file >= 0 && (size_t)file < r->alias_count)
+			file = r->alias[file];
+		if (batch_get(b, OP_OP, row, -1) == most->op &&
+		    (q->verdict->of_file ? file == most->file_id : !rows->second))
+			q->most = add_sat(q->most, runq);
+	}
+	return 0;
+}
+
+/* Sums do not have it, so rows are read, of blocks in which some thread had no CPU. */
+static int verdict_sum_runq(const struct report *r, struct verdict *v)
+{
+	struct verdict_runq all[WALK_THREADS_MAX];
+	struct error unread = {0};
+	struct walk w = {
+		.ask = report_ask(r),
+		.columns = 1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_FILE_ID |
+			   1ull << OP_STATUS | 1ull << OP_RUNQ,
+		.wants = verdict_wants,
+		.take = verdict_take_runq,
+		.workers = walk_workers(0),
+	};
+	int e;
+
+	w.ask.seconds = true;
+	for (unsigned int i = 0; i < w.workers; i++) {
+		all[i] = (struct verdict_runq){.report = r, .verdict = v};
+		w.states[i] = &all[i];
+	}
+	e = walk_run(&w, &unread);
+	for (unsigned int i = 0; i < w.workers && e >= 0; i++) {
+		v->runq = add_sat(v->runq, all[i].most);
+		v->runq_io = add_sat(v->runq_io, all[i].io);
+	}
+	return e;
+}
+
+/* " (no CPU 1.2 s)" if that is a large part of the time, as with single calls */
+static int verdict_put_runq(struct buf *to, uint64_t runq, uint64_t time_ns)
+{
+	if (!runq || runq < time_ns / REPORT_RUNQ_PART)
+		return 0;
+	return buf_printf(to, " (no CPU %s)", report_time(runq).s);
+}
+
+/* ---- the line ---- */
 
 /* "fdatasync on ./aof", "openat on 1,996 files", in at most `width` columns if possible */
 static int verdict_subject(const struct report *r, const struct verdict *v, size_t width,
@@ -139,8 +219,11 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
 
 	verdict_who(r, v, &rest);
-	buf_printf(&rest, ": %s, %.0f %% of %s in I/O", report_time(v->most->time_ns).s,
+	buf_printf(&rest, ": %s", report_time(v->most->time_ns).s);
+	verdict_put_runq(&rest, v->runq, v->most->time_ns);
+	buf_printf(&rest, ", %.0f %% of %s in I/O",
 		   100.0 * (double)v->most->time_ns / (double)io_ns, report_time(io_ns).s);
+	verdict_put_runq(&rest, v->runq_io, io_ns);
 	if (!stands_out)
 		buf_printf(to, NOTHING);
 	verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
@@ -159,7 +242,9 @@ int page_verdict(const struct report *r, const struct page_totals *t)
 	e = verdict_sum(r, &v, t->io_ns);
 	if (e < 0 || !v.most)
 		return e;
-	e = verdict_write(r, &v, t->io_ns, &line);
+	e = verdict_sum_runq(r, &v);
+	if (e >= 0)
+		e = verdict_write(r, &v, t->io_ns, &line);
 	printf("%s", text_style(TEXT_BOLD));
 	e = e < 0 ? e : page_line(&line);
 	printf("%s", text_style(TEXT_PLAIN));

@@ -225,9 +225,14 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 		buf_append(out, "/...", 4);
 		return buf_append(out, slash, strlen(slash));
 	}
-	/* If no folder fits before it, only the name; if that is too long, its two ends. */
-	if (last && last[1] && format_width(last + 1) <= width)
-		return buf_append(out, last + 1, strlen(last + 1));
+	/*
+	 * If no folder fits before it, only the name, marked so that it is not taken for a relative path; if that is too
+	 * long, its two ends.
+	 */
+	if (last && last[1] && format_width(last + 1) <= width) {
+		buf_append(out, "...", 3);
+		return append_tail(out, last + 1, width - 3);
+	}
 	s = last && last[1] ? last + 1 : s;
 	len = strlen(s);
 	keep = width - 3;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * route_overview.c: /overview: everything on the first page, from one pass. Rankings cover I/O, as in `weir report`;
- * waits, and calls that are neither, have separate tables. Calls that were still running when recording stopped count
+ * waits, and calls that are neither, have separate tables. The bytes of processes, threads and files, and those over
+ * time, include those of calls that waited for them. Calls that were still running when recording stopped count
  * only in totals.running.
  */
 #include <errno.h>
@@ -164,22 +165,29 @@ static void put_figures(struct js *j, const struct rollup_row *row)
 
 /* ---- waits of threads ---- */
 
-/* Time in waiting calls, by the key of the table's rows. */
+/* Sums of waiting calls, and where they are by the key of the table's rows. */
+struct route_overview_waits {
+	struct rollup *sums;
+	struct map at;
+};
+
+static void route_overview_waits_free(struct route_overview_waits *w)
+{
+	rollup_free(w->sums);
+	map_free(&w->at);
+}
+
 static int find_waits(const struct question *q, const struct rollup *all, const struct table_of *t,
-		      struct map *ret)
+		      struct route_overview_waits *ret)
 {
 	struct table_of waits = *t;
 	struct regroup g = {&waits, q->server};
-	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	int r;
 
 	waits.part = PART_WAIT;
-	r = rollup_regroup(all, t->keys, route_overview_regroup_row, &g, &sums);
-	for (size_t i = 0; r >= 0 && i < rollup_count(sums); i++) {
-		const struct rollup_row *row = rollup_row(sums, i);
-
-		r = map_set(ret, (uint64_t)row->thread_id, row->time_ns);
-	}
+	r = rollup_regroup(all, t->keys, route_overview_regroup_row, &g, &ret->sums);
+	for (size_t i = 0; r >= 0 && i < rollup_count(ret->sums); i++)
+		r = map_set(&ret->at, (uint64_t)rollup_row(ret->sums, i)->thread_id, i);
 	return r;
 }
 
@@ -199,12 +207,10 @@ static uint64_t span_of(const struct question *q, int64_t task, int64_t from, in
 
 static void route_overview_put_times(const struct question *q, struct js *j,
 				     const struct table_of *t, const struct rollup_row *row,
-				     const struct map *waits, const struct sums_within *within)
+				     uint64_t waited, const struct sums_within *within)
 {
-	uint64_t waited = 0;
 	int64_t from, to;
 
-	map_get(waits, (uint64_t)row->thread_id, &waited);
 	js_key_uint(j, "wait_time", waited);
 	if (!t->lives)
 		return;
@@ -279,20 +285,29 @@ static int route_overview_put_rows(struct question *q, struct js *j, const struc
 				   const struct bytes *arguments)
 {
 	const struct dims *d = store_dims_few(q->server->store);
-	_cleanup_(map_free) struct map waits = {0};
+	_cleanup_(route_overview_waits_free) struct route_overview_waits waits = {0};
 	struct failure_top tops[TABLE_TOP];
 	int r = t->needs_thread ? find_waits(q, s->other, t, &waits) : 0;
 	int unknown = r >= 0 && t->failed ? find_failures(q, s, rows, count, tops) : 0;
 
 	js_open(j, '[');
 	for (size_t i = 0; i < count && r >= 0 && unknown >= 0; i++) {
+		struct rollup_row row = *rows[i];
+		const struct rollup_row *waited = NULL;
+		uint64_t at;
+
+		if (t->needs_thread && map_get(&waits.at, (uint64_t)row.thread_id, &at))
+			waited = rollup_row(waits.sums, at);
+		if (waited)
+			row.bytes = add_sat(row.bytes, waited->bytes);
 		js_open(j, '{');
-		t->put(j, d, rows[i]);
+		t->put(j, d, &row);
 		if (arguments)
 			js_key_bytes(j, "argument", arguments[i]);
-		put_figures(j, rows[i]);
+		put_figures(j, &row);
 		if (t->needs_thread)
-			route_overview_put_times(q, j, t, rows[i], &waits, within);
+			route_overview_put_times(q, j, t, &row, waited ? waited->time_ns : 0,
+						 within);
 		if (t->failed)
 			put_failure(q, j, &tops[i], unknown);
 		js_close(j, '}');

@@ -166,15 +166,18 @@ static struct sums_series *series_of(struct sums *s, int64_t op)
 	return t->calls && t->bytes ? t : NULL;
 }
 
+/* Waiting is not counted, but bytes that were waited for are. */
 static int add_series(struct sums *s, const struct rollup_row *f, int64_t bucket)
 {
 	struct sums_series *t = series_of(s, f->op);
 
 	if (!t)
 		return -ENOMEM;
-	t->calls[bucket] += f->calls;
 	t->bytes[bucket] += f->bytes;
 	t->all += f->calls;
+	if (f->class == CLASS_WAIT)
+		return 0;
+	t->calls[bucket] += f->calls;
 	s->errors[bucket] += f->errors;
 	return 0;
 }
@@ -254,7 +257,7 @@ static int add_to_file(struct sums *s, const struct rollup_row *f, bool of_op, b
 				      .all = f->calls,
 				      .calls = io ? f->calls : 0,
 				      .errors = io ? f->errors : 0,
-				      .bytes = io ? f->bytes : 0,
+				      .bytes = io || f->class == CLASS_WAIT ? f->bytes : 0,
 				      .time = io ? f->time_ns : 0,
 				      .max = io ? f->max_ns : 0};
 	int r;
@@ -293,7 +296,7 @@ static int sums_take_axis(struct sums *s, const struct batch *b, size_t i,
 		cells[hist_bucket(f->time_ns)]++;
 	else if (sums_is_io(f->class))
 		r = sums_add_hist(cells, batch_get_bytes(b, SUMMARY_HIST, i));
-	return r < 0 || f->class == CLASS_WAIT ? r : add_series(s, f, bucket);
+	return r < 0 || (f->class == CLASS_WAIT && !f->bytes) ? r : add_series(s, f, bucket);
 }
 
 static int sums_take_row(struct sums *s, const struct walk_rows *rows, size_t i)

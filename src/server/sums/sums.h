@@ -34,8 +34,8 @@ int sums_by_time(const void *a, const void *b);
 
 /* One operation over time. */
 struct sums_series {
-	uint64_t *calls, *bytes; /* [axis.count] */
-	uint64_t all;
+	uint64_t *calls, *bytes; /* [axis.count]; calls without, bytes with those that waited */
+	uint64_t all;		 /* calls with a part in either */
 };
 
 #define SUMS_FILE_HISTS_MAX 10000u /* files whose histograms are kept: at most about 20 MB */
@@ -43,8 +43,9 @@ struct sums_series {
 /* The I/O on a file, without a histogram: a trace may have millions of files. */
 struct sums_file {
 	int64_t id;
-	uint64_t all;				  /* calls of any class */
-	uint64_t calls, errors, bytes, time, max; /* of I/O only */
+	uint64_t all; /* calls of any class */
+	uint64_t calls, errors, bytes, time,
+		max; /* of I/O only; bytes: also of calls that waited */
 };
 
 /* The requested sums. */

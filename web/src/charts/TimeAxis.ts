@@ -16,7 +16,29 @@ function label(c: CanvasRenderingContext2D, text: string, at: number, y: number,
 	return [middle - half, middle + half];
 }
 
-export const timeTicks = (x: Scale, left: number, right: number) => x.ticks(Math.max(2, (right - left) / 85));
+const LONG = 120e9; // ns: from here on people count in minutes, and from HOURS on in hours
+const HOURS = 7200e9;
+/** Round steps of a long axis, in seconds; beyond, whole days. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
+
+export function timeTicks(x: Scale, left: number, right: number): number[] {
+	const [from, to, about] = [x.back(left), x.back(right), Math.max(2, (right - left) / 85)];
+	const rough = (to - from) / about;
+	if (to - from <= LONG) return x.ticks(about);
+	const step = (STEPS.find((s) => s * 1e9 >= rough * 0.999) ?? 86400 * Math.ceil(rough / 86400e9)) * 1e9;
+	return Array.from({ length: Math.floor(to / step) - Math.ceil(from / step) + 1 }, (_, i) => (Math.ceil(from / step) + i) * step);
+}
+
+/** A time of an axis that long: 12 min, 12:30 min, 2:05 h, 2:05:30 h; with decimals of a second all parts are there. */
+function longTime(t: number, span: number, decimals?: number): string {
+	const scale = 10 ** (decimals ?? 0);
+	const parts = Math.round((Math.abs(t) * scale) / 1e9); // rounded first, so that 59.99 s is not 60
+	const [hours, minutes] = [Math.floor(parts / scale / 3600), Math.floor(parts / scale / 60)];
+	const rest = (parts / scale) % 60;
+	const seconds = rest || decimals !== undefined ? `:${rest.toFixed(decimals ?? 0).padStart(decimals ? 3 + decimals : 2, '0')}` : '';
+	const sign = t < 0 && parts ? '-' : '';
+	return Math.max(Math.abs(t), span) < HOURS ? `${sign}${minutes}${seconds} min` : `${sign}${hours}:${String(minutes % 60).padStart(2, '0')}${seconds} h`;
+}
 
 /** Faint lines behind a chart, at the ticks of its axis. */
 export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, bottom: number) {
@@ -32,7 +54,7 @@ export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number
 	c.globalAlpha = 1;
 }
 
-/** Seconds since the start for a wide view, else the distance from the first tick. */
+/** The time since the start for a wide view, else the distance from the first tick. */
 export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number, width = right) {
 	const ticks = timeTicks(x, left, right);
 	const span = x.back(right) - x.back(left);
@@ -52,13 +74,20 @@ export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number
 }
 
 /** As many decimals of a second as needed to distinguish two points of a range. */
-export function timeDecimals(span: number): number {
+function timeDecimals(span: number): number {
 	return span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
 }
 
 export function timeLabel(t: number, first: number, span: number): string {
+	if (span > LONG) return longTime(t, span);
 	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(timeDecimals(span))} s`;
 	return `+${tick(duration(t - first))}`;
+}
+
+/** A point in time among those of a range, with two more digits than its axis. */
+export function timeWithin(t: number, span: number): string {
+	if (span > LONG) return longTime(t, span, span > HOURS ? 0 : 1);
+	return `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
 }
 
 export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {
@@ -87,8 +116,7 @@ export function drawCross(c: CanvasRenderingContext2D, t: number | null, x: Scal
 	c.lineTo(at, bottom);
 	c.stroke();
 	c.globalAlpha = 1;
-	const span = x.back(right) - x.back(left);
-	const text = `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
+	const text = timeWithin(t, x.back(right) - x.back(left));
 	c.font = `11px ${theme.colour('sans')}`;
 	c.textAlign = 'center';
 	c.textBaseline = 'top';

@@ -388,7 +388,7 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 	const asking = () =>
 		ask().catch((e: unknown) => {
 			if (signal?.aborted || !(e instanceof TypeError)) throw e;
-			throw new ApiError('weir serve does not respond: it has exited or its host cannot be reached', 0);
+			throw new ApiError('weir serve does not respond: it has exited or its host cannot be reached. If it was started again, open the link that it printed then', 0);
 		});
 	let answer = await asking();
 	for (let i = 0; answer.status === 429 && i < BUSY_TRIES; i++) {
@@ -396,6 +396,8 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 		answer = await asking();
 	}
 	damage.hear(answer.headers.get('Weir-Damage'));
+	if (answer.status === 401)
+		throw new ApiError(hasToken() ? 'weir serve does not accept the token of this page: it was started again, with another token. Open the link that it printed then' : 'This address has no token', 401);
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
 		if (answer.status === NO_ENGINE && engine.needed(path)) engine.missing = said.error.message;

@@ -4,9 +4,9 @@
 import { untrack } from 'svelte';
 import { ApiError } from './api';
 import { session } from './session.svelte';
-import { state as shared } from './state.svelte';
+import { state as shared, type View } from './state.svelte';
 
-const WRONG = [400, 404, 503]; // a repeated request would get the same answer
+const WRONG = [400, 401, 404, 503]; // a repeated request would get the same answer
 const AGAIN_MS = 400; // minimum interval of requests of a live page
 
 export class Loader<D, T> {
@@ -24,13 +24,13 @@ export class Loader<D, T> {
 	/**
 	 * `depends` is read in an effect: when its result changes, or a live trace has grown, `ask` is called with it. If
 	 * `depends` returns null, nothing is requested. A question that is no longer wanted is aborted; one that is still
-	 * wanted, of a trace that has grown meanwhile, is not: if it takes longer than the trace takes to grow, it would never
-	 * be answered.
+	 * wanted, of a trace that has grown meanwhile or whose end is followed, is not: if it takes longer than the trace
+	 * takes to grow, it would never be answered.
 	 */
 	constructor(depends: () => D | null, ask: (what: D, signal: AbortSignal) => Promise<T>) {
 		let last = -Infinity;
 		let timer: ReturnType<typeof setTimeout> | undefined;
-		let flying: { control: AbortController; view: unknown; generation: string | undefined } | null = null;
+		let flying: { control: AbortController; view: View; generation: string | undefined } | null = null;
 		let next: D | null = null; // requested when the current answer has arrived
 
 		const drop = () => {
@@ -59,7 +59,7 @@ export class Loader<D, T> {
 			const what = depends();
 			void this.turn;
 			untrack(() => {
-				const grew = flying !== null && generation !== flying.generation && shared.view === flying.view;
+				const grew = flying !== null && generation !== flying.generation && session.continues(flying.view, shared.view);
 				if (grew && what !== null) {
 					next = what;
 					return;

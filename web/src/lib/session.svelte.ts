@@ -3,7 +3,7 @@
 
 import { api, events, type TraceInfo } from './api';
 import { damage } from './damage.svelte';
-import { state as shared } from './state.svelte';
+import { formatView, state as shared, type View } from './state.svelte';
 
 const NEWS_MS = 8000;
 const KEPT_NS = 5e9; // history for computing the pace
@@ -25,6 +25,8 @@ class Session {
 	following = $state<number | null>(null);
 	private seen: { last: number; ops: number }[] = [];
 	private followed: { from: number | undefined; to: number | undefined } | null = null;
+	/** Views that came of following the end: the span that each shows. */
+	private moves = new WeakMap<View, number>();
 	/** What happened while the page was open, shown for a while. */
 	news = $state('');
 	private forgetting: ReturnType<typeof setTimeout> | undefined;
@@ -85,6 +87,13 @@ class Session {
 		}
 		this.followed = { from: Math.round(Math.max(trace.first, trace.last - this.following)), to: Math.round(trace.last) };
 		shared.range(this.followed.from, this.followed.to, true);
+		this.moves.set(shared.view, this.following);
+	}
+
+	/** True if the later view is the earlier one, or differs only because the screen followed the end of the trace. */
+	continues(earlier: View, later: View): boolean {
+		const span = this.moves.get(later);
+		return earlier === later || (span !== undefined && span === this.moves.get(earlier) && formatView({ ...earlier, from: later.from, to: later.to } as View) === formatView(later));
 	}
 
 	private measure({ last, ops }: TraceInfo) {
