@@ -234,7 +234,7 @@ int BPF_PROG(weir_tcp_segment, struct sock *sock, struct sk_buff *skb)
 	struct wire_net *r;
 	__be16 window;
 
-	if (!s)
+	if (!s || !s->proto)
 		return 0;
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
@@ -262,7 +262,7 @@ int BPF_PROG(weir_tcp_read, struct sock *sock)
 	__u64 sk = (__u64)sock, now;
 	struct net_sock *s = net_of(sk);
 
-	if (!s)
+	if (!s || !s->proto)
 		return 0;
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
