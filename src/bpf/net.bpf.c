@@ -53,8 +53,13 @@ struct skb_shared_info {
 	unsigned short gso_segs;
 };
 
+struct request_sock_queue {
+	__u8 rskq_defer_accept;
+};
+
 struct inet_connection_sock {
 	__u8 icsk_ca_state : 5;
+	struct request_sock_queue icsk_accept_queue;
 };
 
 struct request_sock {
@@ -234,7 +239,7 @@ int BPF_PROG(weir_tcp_segment, struct sock *sock, struct sk_buff *skb)
 	struct wire_net *r;
 	__be16 window;
 
-	if (!s)
+	if (!s || !s->proto)
 		return 0;
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
@@ -262,7 +267,7 @@ int BPF_PROG(weir_tcp_read, struct sock *sock)
 	__u64 sk = (__u64)sock, now;
 	struct net_sock *s = net_of(sk);
 
-	if (!s)
+	if (!s || !s->proto)
 		return 0;
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
@@ -587,13 +592,25 @@ int BPF_PROG(weir_tcp_send_reset, struct sock *sock, struct sk_buff *skb)
 
 /* ---- beginning and end ---- */
 
-/* What a listening socket has dropped since the last look: the kernel has no tracepoint there. 0: nothing. */
+static __always_inline bool listener_full(__u64 sk)
+{
+	return kread(struct sock, sk, sk_ack_backlog) > kread(struct sock, sk, sk_max_ack_backlog);
+}
+
+/*
+ * What a listening socket has dropped since the last look: the kernel has no tracepoint there. 0: nothing. With
+ * TCP_DEFER_ACCEPT it also counts the last packet of each handshake, as it drops that one on purpose.
+ */
 static __always_inline __u32 listener_drops(struct net_sock *s, __u64 sk)
 {
-	__u32 drops = kread(struct sock, sk, sk_drops.counter);
+	__u32 drops = kread(struct sock, sk, sk_drops.counter), was;
 
 	/* the recorder's look and the socket's end may coincide */
-	return drops - __sync_lock_test_and_set(&s->drops, drops);
+	was = __sync_lock_test_and_set(&s->drops, drops);
+	if (BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_accept_queue.rskq_defer_accept) &&
+	    !listener_full(sk))
+		return 0;
+	return drops - was;
 }
 
 static __always_inline void listener_fill(struct wire_net *r, struct net_sock *s, __u64 sk,
@@ -602,8 +619,7 @@ static __always_inline void listener_fill(struct wire_net *r, struct net_sock *s
 	event_fill(r, s, sk, NET_EVENT_LISTEN_DROP);
 	r->start = s->since;
 	r->packets = drops;
-	r->reason =
-		kread(struct sock, sk, sk_ack_backlog) > kread(struct sock, sk, sk_max_ack_backlog);
+	r->reason = listener_full(sk);
 	s->since = now;
 }
 

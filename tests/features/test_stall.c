@@ -213,6 +213,30 @@ static void test_named_by_kernel(void **state)
 	assert_stall("work", "poll", 1, 7 * MS);
 }
 
+/* A pipe by which a program wakes itself, as Go's runtime does, brings no answer; the pipe of a process that it started does. */
+static void test_wakes_itself(void **state)
+{
+	feed_file(&feed, 1, FILE_TYPE_ANON, "anon_inode:[eventpoll]", NULL, 0);
+	feed_file(&feed, 2, FILE_TYPE_PIPE, "pipe:[7]", NULL, 0);
+	feed_file(&feed, 3, FILE_TYPE_PIPE, "pipe:[8]", NULL, 0);
+	for (int i = 0; i < 5; i++) {
+		feed_call(&feed, "write", .file = 2, .fd = 5, .ret = 1, .bytes = 1);
+		feed_ready(&feed, 0, 2, false);
+		wait_call("epoll_pwait", 100 * MS, .file = 1, .fd = 3, .ret = 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		feed_call(&feed, "write", .file = 2, .fd = 5, .ret = 9, .bytes = 9);
+		feed_call(&feed, "write", .task = 1, .process = 1, .file = 3, .fd = 6, .ret = 9,
+			  .bytes = 9);
+		feed_ready(&feed, 0, 3, true);
+		wait_call("epoll_pwait", 7 * MS, .file = 1, .fd = 3, .ret = 1);
+		feed_call(&feed, "read", .file = 3, .fd = 7, .ret = 9, .bytes = 9);
+	}
+	feed_end(&feed, TABLE_STALL);
+	assert_stall("idle", "epoll_pwait", 5, 500 * MS);
+	assert_stall("work", "epoll_pwait", 5, 35 * MS);
+}
+
 /* What a server sends by itself, long after the last answer, is not waited for; parts of an answer are. */
 static void test_messages(void **state)
 {
@@ -501,7 +525,7 @@ int main(void)
 		TEST(test_denied_locks),   TEST(test_connect_again), TEST(test_spinning),
 		TEST(test_asking_again),   TEST(test_poll_period),   TEST(test_looking),
 		TEST(test_sums),	   TEST(test_recorded),	     TEST(test_wakers),
-		TEST(test_bounds),
+		TEST(test_wakes_itself),   TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -357,6 +357,8 @@ static void stall_moved_bytes(struct stall *s, struct stall_task *t, const struc
 		t->soft++;
 		t->hard += f->type == FILE_TYPE_PIPE + 1;
 	}
+	if (f->type == FILE_TYPE_PIPE + 1 && !in)
+		f->writer = c->process + 1;
 	if (f->type == FILE_TYPE_PIPE + 1 && c->fd > STANDARD_FDS) {
 		if (t->pipe_role == ROLE_UNKNOWN)
 			t->pipe_role = in ? ROLE_SERVER : ROLE_CLIENT;

@@ -17,9 +17,10 @@
  *   - any wait between receiving from a client and sending to a client: a request waits with the thread, unless another one
  *     answers it meanwhile.
  * Everything else is idle: repetitions of the same wait, sleeps, accept, reading what a client may send next, children,
- * jobs from other threads (futex, pipe, eventfd). poll, select and epoll_wait are judged by the descriptor that they
- * found ready. If it was not recorded, they are judged by the descriptor that the thread uses next; if none was ready,
- * by the one on which it sent just before, provided that it waited for a single descriptor or uses that one afterwards.
+ * jobs from other threads (futex, eventfd, a pipe by which the program wakes itself). poll, select and epoll_wait are judged
+ * by the descriptor that they found ready. If it was not recorded, they are judged by the descriptor that the thread uses
+ * next; if none was ready, by the one on which it sent just before, provided that it waited for a single descriptor or uses
+ * that one afterwards.
  *
  * Sleeps (and other waits that ended by timeout, or with a child) between two equal requests with equal results belong
  * to the row of the request, and have none of their own.
@@ -146,6 +147,7 @@ struct stall_file {
 	uint8_t received : 1;
 	uint8_t unanswered; /* number of messages sent without a response; for streams 0 or 1 */
 	uint8_t user;	    /* the lowest bits of the last task that sent or received on it */
+	uint32_t writer;    /* pipe: the process that wrote to it last, + 1 */
 };
 
 /* A row of `poll`: a descriptor that a call found ready, or waited for without success. */

@@ -51,7 +51,9 @@ static int stall_judge_input(struct stall *s, const struct stall_task *t,
 	if (f->type == FILE_TYPE_SOCKET + 1)
 		work = stall_role(s, f, file_id) == ROLE_CLIENT && stall_awaits_answer(f, w);
 	else if (f->type == FILE_TYPE_PIPE + 1)
-		work = (t->pipe_role == ROLE_CLIENT && t->pipe_sent) || stall_has_request(s, t);
+		work = (t->pipe_role == ROLE_CLIENT && t->pipe_sent &&
+			f->writer != w->sample.process + 1) ||
+		       stall_has_request(s, t);
 	return work ? stall_work_on(s, t, file, file_id, v) : 0;
 }
 

@@ -57,7 +57,7 @@ struct net_sock {
 	__u64 file;
 	__u64 ino; /* of the socket: differs if the memory was reused */
 	__u32 thread;
-	__u32 proto;
+	__u32 proto; /* 0: the rest is not filled yet */
 	__u16 family;
 	__u16 given; /* a sample was sent */
 	__u32 drops; /* of a listening socket, at the last look */

@@ -87,10 +87,10 @@ OPTION bool net_wanted = 0;
 static const volatile struct net_sock net_nothing;
 
 /*
- * The initial state of a socket, or its state after a reset. A connection opened while recording is counted from its
- * beginning, others from now on.
+ * The initial state of a socket. A connection opened while recording is counted from its beginning, others from now on.
+ * Segments may arrive on another CPU meanwhile: until `proto` is set they are ignored.
  */
-verified_alone int net_begin(__u64 sk)
+verified_alone int net_begin(__u64 sk, __u32 proto)
 {
 	struct net_sock *s = bpf_map_lookup_elem(&net_socks, &sk);
 	__u64 now = bpf_ktime_get_ns();
@@ -99,17 +99,20 @@ verified_alone int net_begin(__u64 sk)
 		return 0;
 	s->since = s->in_at = s->out_at = now;
 	s->drops = kread(struct sock, sk, sk_drops.counter);
-	if (s->proto != PROTO_TCP || sk_state(sk) == TCP_LISTENS)
-		return 0;
-	s->copied = kread(struct tcp_sock, sk, copied_seq);
-	counters_read(&s->was, sk);
-	if (bpf_map_lookup_elem(&net_opened, &sk)) {
-		s->copied = kread(struct tcp_sock, sk, rcv_nxt) - (__u32)s->was.bytes_in -
-			    sk_fin_came(sk);
-		__builtin_memset(&s->was, 0, __builtin_offsetof(struct net_counters, acked));
+	if (proto == PROTO_TCP && sk_state(sk) != TCP_LISTENS) {
+		s->copied = kread(struct tcp_sock, sk, copied_seq);
+		counters_read(&s->was, sk);
+		if (bpf_map_lookup_elem(&net_opened, &sk)) {
+			s->copied = kread(struct tcp_sock, sk, rcv_nxt) - (__u32)s->was.bytes_in -
+				    sk_fin_came(sk);
+			__builtin_memset(&s->was, 0,
+					 __builtin_offsetof(struct net_counters, acked));
+		}
+		s->retransmits = s->was.retransmits;
+		s->written = kread(struct tcp_sock, sk, write_seq);
 	}
-	s->retransmits = s->was.retransmits;
-	s->written = kread(struct tcp_sock, sk, write_seq);
+	barrier();
+	s->proto = proto;
 	return 0;
 }
 
@@ -139,9 +142,9 @@ verified_alone int net_note(__u64 sk, __u64 key)
 			return 0;
 		ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 		s->thread = ts ? ts->version : 0;
-		s->proto = proto;
 		s->ino = ino;
-		net_begin(sk);
+		s->file = key;
+		net_begin(sk, proto);
 	}
 	s->file = key;
 	return net_rename(s, sk);
