@@ -421,55 +421,73 @@ static void fit(struct piece *t)
 	put_back(t);
 }
 
-/* Appends a text, already safe, in its colour, cut to `width` columns (0: not cut). *ret_taken: columns used. */
-static int put_text(const struct piece *t, struct cell *cell, size_t width, struct buf *line,
-		    size_t *ret_taken)
+/* Without printf, which takes most of the time of a long table. */
+static int put_blanks(struct buf *line, size_t n)
+{
+	int r = buf_reserve(line, n);
+
+	if (r < 0)
+		return buf_fail(line, r);
+	memset(line->data + line->len, ' ', n);
+	line->len += n;
+	return 0;
+}
+
+static int put_string(struct buf *line, const char *s)
+{
+	return buf_append(line, s, strlen(s));
+}
+
+/*
+ * Appends a text, already safe, in its colour, cut to `width` columns (0: not cut), and with blanks to `least`, on the
+ * left if it stands right.
+ */
+static int put_text(const struct piece *t, struct cell *cell, size_t width, size_t least,
+		    bool right, struct buf *line)
 {
 	_cleanup_buf_ struct buf cut = {0};
 	const char *s = buf_str(&cell->text), *name = s + strspn(s, " ");
 	bool styled = t->print->colour && cell->style != TEXT_PLAIN && *s;
-	size_t indent = (size_t)(name - s);
+	size_t indent = (size_t)(name - s), taken = format_width(s), blanks;
 	int r = 0;
 
-	if (width > indent && format_width(s) > width) {
+	if (width > indent && taken > width) {
 		buf_append(&cut, s, indent);
 		r = format_path(&cut, name, strlen(name), width - indent);
 		s = buf_str(&cut);
+		taken = format_width(s);
 	}
-	*ret_taken = format_width(s);
-	return r < 0 ? r
-		     : buf_printf(line, "%s%s%s", styled ? text_style(cell->style) : "", s,
-				  styled ? text_style(TEXT_PLAIN) : "");
+	if (r < 0)
+		return r;
+	blanks = least - MIN(taken, least);
+	put_blanks(line, right ? blanks : 0);
+	put_string(line, styled ? text_style(cell->style) : "");
+	put_string(line, s);
+	put_string(line, styled ? text_style(TEXT_PLAIN) : "");
+	return put_blanks(line, right ? 0 : blanks);
 }
 
 static int put_cell(const struct piece *t, size_t c, struct cell *cell, struct buf *line)
 {
-	size_t width = t->layout[c].width, taken;
-	_cleanup_buf_ struct buf text = {0};
-	bool right = stands_right(t, c);
-	int r = put_text(t, cell, t->print->width && can_shrink(t, c) ? width : 0, &text, &taken);
-	int blanks = (int)(width - MIN(taken, width));
+	size_t width = t->layout[c].width;
 
-	if (r < 0)
-		return r;
-	return right ? buf_printf(line, "%*s%s", blanks, "", buf_str(&text))
-		     : buf_printf(line, "%s%*s", buf_str(&text), blanks, "");
+	return put_text(t, cell, t->print->width && can_shrink(t, c) ? width : 0, width,
+			stands_right(t, c), line);
 }
 
 static int put_line(const struct piece *t, struct cell *cells, struct buf *line)
 {
 	bool whole = cells != t->titles && spans(t, cells);
-	size_t taken;
 	int r = 0;
 
 	buf_clear(line);
 	if (whole)
-		r = put_text(t, &cells[0], t->print->width, line, &taken);
+		r = put_text(t, &cells[0], t->print->width, 0, false, line);
 	for (size_t c = 0; c < t->rows->count && r >= 0 && !whole; c++) {
 		if (t->layout[c].left_out)
 			continue;
 		if (line->len)
-			r = buf_printf(line, "%*s", COLUMN_GAP, "");
+			r = put_blanks(line, COLUMN_GAP);
 		if (r >= 0)
 			r = put_cell(t, c, &cells[c], line);
 	}
@@ -477,7 +495,9 @@ static int put_line(const struct piece *t, struct cell *cells, struct buf *line)
 		line->len--;
 	if (r < 0)
 		return r;
-	fprintf(t->print->out, "%s\n", buf_str(line));
+	r = buf_append(line, "\n", 1);
+	if (r >= 0)
+		fwrite(line->data, 1, line->len, t->print->out);
 	return r;
 }
 
