@@ -121,14 +121,9 @@ int BPF_PROG(weir_getrq, struct bio *bio)
 	return bio_enters((__u64)bio, true);
 }
 
+/* Also attached to block_bio_frontmerge (objects.c). */
 SEC("raw_tp/block_bio_backmerge")
-int BPF_PROG(weir_backmerge, struct bio *bio)
-{
-	return bio_enters((__u64)bio, false);
-}
-
-SEC("raw_tp/block_bio_frontmerge")
-int BPF_PROG(weir_frontmerge, struct bio *bio)
+int BPF_PROG(weir_merge, struct bio *bio)
 {
 	return bio_enters((__u64)bio, false);
 }
@@ -327,12 +322,7 @@ int BPF_PROG(weir_dirty, __u64 folio, __u64 mapping)
  * Calls that write, in file systems with large folios. A program with this prefix may lack its tracepoint: for files
  * without such events the owner is the first writer of a dirty folio.
  */
-SEC("raw_tp/ext4_da_write_begin")
-int BPF_PROG(weir_extra_ext4_da, __u64 inode, __u64 pos, __u32 len)
-{
-	return file_written(inode, pos, len);
-}
-
+/* Also attached to ext4_da_write_begin (objects.c). */
 SEC("raw_tp/ext4_write_begin")
 int BPF_PROG(weir_extra_ext4, __u64 inode, __u64 pos, __u32 len)
 {

@@ -264,19 +264,21 @@ static __always_inline int request_add(struct wire_live *p, __u64 request)
 	return 0;
 }
 
-static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_struct *issuer)
+static __always_inline int request_begin(__u64 request, bool rejected, __u64 sqe,
+					 struct task_struct *issuer)
 {
 	__u8 opcode = kread(struct io_kiocb, request, opcode);
 	struct thread_state *ts;
 	struct scratch *room;
 	struct wire_live *p;
-	__u64 file;
 
 	if (sqe)
 		bpf_probe_read_kernel(&opcode, 1, (void *)sqe);
 	if (!(op_of(opcode)->what & WIRE_REQUEST_RECORD))
 		return 0;
-	ts = thread_recorded();
+	/* A rejected one is not worth a third program with all that a thread and a file take: its thread usually is
+	 * known from the call that submits it, otherwise its start remains unknown; its file is looked up at its end. */
+	ts = rejected ? thread_recorded_before() : thread_recorded();
 	room = ts ? request_room() : NULL;
 	if (!room)
 		return 0;
@@ -292,9 +294,10 @@ static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_s
 	request_describe(p, request, sqe);
 	if (unlikely(op_of(opcode)->what & (WIRE_REQUEST_EARLY | WIRE_REQUEST_SPLICE)) &&
 	    p->fd >= 0 && !(p->parts & WIRE_REQUEST_FIXED)) {
-		file = fd_file_apart(p->fd);
-		if (file)
-			p->file = file_of(ts, file, p->fd)->key;
+		if (rejected)
+			p->parts |= WIRE_REQUEST_LATE;
+		else
+			request_file(ts, p);
 	}
 	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
 		request_issuer(p, issuer);
@@ -317,7 +320,7 @@ int BPF_PROG(weir_submit_req, struct io_kiocb *req)
 {
 	__u64 at = (__u64)req;
 
-	return request_begin(number_at(&at), 0, issuer_of(req));
+	return request_begin(number_at(&at), false, 0, issuer_of(req));
 }
 
 /* Older kernels. */
@@ -326,7 +329,7 @@ int BPF_PROG(weir_submit_sqe, struct io_kiocb *req)
 {
 	__u64 at = (__u64)req;
 
-	return request_begin(number_at(&at), 0, issuer_of(req));
+	return request_begin(number_at(&at), false, 0, issuer_of(req));
 }
 
 /* Rejected before it became a request; it completes like one nevertheless. */
@@ -335,7 +338,7 @@ int BPF_PROG(weir_req_failed, const void *sqe, struct io_kiocb *req)
 {
 	__u64 at = (__u64)req, entry = (__u64)sqe;
 
-	return request_begin(number_at(&at), number_at(&entry), issuer_of(req));
+	return request_begin(number_at(&at), true, number_at(&entry), issuer_of(req));
 }
 
 /* The effects of a completed request on files that other processes have open; for every process of the host. */

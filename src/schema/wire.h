@@ -175,6 +175,8 @@ enum wire_request_part {
 	WIRE_REQUEST_FLAGS = 1 << 0, /* flags is valid */
 	WIRE_REQUEST_FIXED = 1 << 1, /* fd is an index into the ring's fixed files */
 	WIRE_REQUEST_SLOT = 1 << 2,  /* the result is such an index too */
+	WIRE_REQUEST_LATE =
+		1 << 3, /* its file is looked up at the end, although it is known before */
 };
 
 #define WIRE_REQUEST_OPS \

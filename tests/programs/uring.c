@@ -194,6 +194,9 @@ static void plain_rest(struct work *w)
 	sqe->off = 4096;
 	sqe->addr = 8192;
 	one(w);
+	sqe = prepare(w, IORING_OP_CLOSE, EXPECT(.op = "close", .file = "log", .fd = fd));
+	sqe->off = 1; /* refused before it is a request */
+	CHECK(one(w) == -EINVAL);
 	prepare(w, IORING_OP_CLOSE, EXPECT(.op = "close", .file = "log", .fd = fd));
 	CHECK(one(w) == 0);
 	prepare(w, IORING_OP_NOP, EXPECT(.op = "uring_nop"));

@@ -78,6 +78,23 @@ static __always_inline struct thread_state *thread_recorded(void)
 	return ts->flags & THREAD_SELECTED ? ts : NULL;
 }
 
+/* The same, NULL also if that is not known yet: without what finds it out, which is most of a program. */
+static __always_inline struct thread_state *thread_recorded_before(void)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	return ts && !thread_needs_look(ts) && (ts->flags & THREAD_SELECTED) ? ts : NULL;
+}
+
+/* The file of a descriptor that a request names. */
+static __always_inline void request_file(struct thread_state *ts, struct wire_live *p)
+{
+	__u64 file = fd_file_apart(p->fd);
+
+	if (file)
+		p->file = file_of(ts, file, p->fd)->key;
+}
+
 /* The file that a request worked on. */
 static __always_inline void end_file(struct thread_state *ts, struct wire_live *p,
 				     struct request_end *e)
@@ -142,6 +159,11 @@ verified_alone int request_end_fill(struct wire_live *p, struct request_end *e)
 	}
 	what = op_of(p->opcode)->what;
 	ts = thread_get(bpf_get_current_task_btf());
+	if (unlikely(p->parts & WIRE_REQUEST_LATE)) {
+		p->parts &= ~WIRE_REQUEST_LATE;
+		if (ts)
+			request_file(ts, p);
+	}
 	e->file = p->file;
 	e->file2 = 0;
 	e->pos = p->pos == AT_OWN_POS ? WIRE_NONE : p->pos;

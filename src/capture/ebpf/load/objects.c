@@ -361,10 +361,37 @@ void objects_load(struct objects *o, struct bpf_object *calls, const struct kern
 	}
 }
 
+/* Programs that run at a second tracepoint with the same arguments: each is verified once. */
+static const struct {
+	const char *program, *tracepoint;
+} object_seconds[] = {{"weir_merge", "block_bio_frontmerge"},
+		      {"weir_extra_ext4", "ext4_da_write_begin"}};
+
+static const char *object_second(const struct bpf_program *program)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(object_seconds); i++) {
+		if (!strcmp(bpf_program__name(program), object_seconds[i].program))
+			return object_seconds[i].tracepoint;
+	}
+	return NULL;
+}
+
+/* Adds a link, NULL where that failed. False: the object cannot do without it. */
+static bool object_link(struct object *o, const struct bpf_program *program, struct bpf_link *link)
+{
+	size_t n = 0;
+
+	while (n < OBJECT_PROGRAMS_MAX && o->links[n])
+		n++;
+	assert(n < OBJECT_PROGRAMS_MAX);
+	o->links[n] = link;
+	return link || !strncmp(bpf_program__name(program), OBJECT_EXTRA, strlen(OBJECT_EXTRA));
+}
+
 static int object_attach(struct object *o)
 {
 	struct bpf_program *program;
-	size_t n = 0;
+	const char *second;
 
 	if (!o->bpf)
 		return 0;
@@ -376,10 +403,11 @@ static int object_attach(struct object *o)
 		    bpf_program__type(program) == BPF_PROG_TYPE_KPROBE ||     /* probe_attach.h */
 		    !bpf_program__autoload(program))
 			continue;
-		assert(n < OBJECT_PROGRAMS_MAX);
-		o->links[n] = bpf_program__attach(program);
-		if (!o->links[n++] &&
-		    strncmp(bpf_program__name(program), OBJECT_EXTRA, strlen(OBJECT_EXTRA)) != 0)
+		if (!object_link(o, program, bpf_program__attach(program)))
+			return -errno;
+		second = object_second(program);
+		if (second &&
+		    !object_link(o, program, bpf_program__attach_raw_tracepoint(program, second)))
 			return -errno;
 	}
 	return 0;
