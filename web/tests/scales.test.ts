@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
-import { timeLabel, timeTicks, timeWithin } from '../src/charts/TimeAxis';
+import { CALLS, drawLoss, timeLabel, timeTicks, timeWithin, type Of } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
 import { clock, compact, count, day, duration, plain, relative, size, statusWords, tick, value } from '../src/lib/format';
@@ -89,6 +89,21 @@ describe('a long time axis', () => {
 		expect(timeWithin(59.97e9, 200e9)).toBe('1:00.0 min');
 		expect(timeWithin(-3.2e9, 200e9)).toBe('-0:03.2 min');
 		expect(timeWithin(1.5e9, 1e9)).toBe('1.5000 s');
+	});
+});
+
+describe('marks of losses', () => {
+	it('are drawn where rows of the shown table are missing', () => {
+		const w = (cause: string, table: string | null) => ({ from: 10, to: 20, cause, table, events: 1 });
+		const drawn = (of: Of, ...windows: ReturnType<typeof w>[]) => {
+			let n = 0;
+			const c = { fillRect: () => n++ } as unknown as CanvasRenderingContext2D;
+			drawLoss(c, windows, of, linear(0, 100, 0, 100), 0, 100, 0, 10);
+			return n / 2;
+		};
+		expect(drawn(CALLS, w('ring_full', 'op'), w('side_unseen', 'sched'), w('side_full', null), w('stack', 'op'), w('stopped', 'op'))).toBe(1);
+		expect(drawn(['block'], w('ring_full', 'op'), w('side_full', 'block'), w('side_full', null))).toBe(2);
+		expect(drawn(null, w('ring_full', 'op'), w('side_full', 'block'))).toBe(2);
 	});
 });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time axis below a chart, the shared cross-hair, and marks where losses make a chart incomplete.
 
-import { incompleteRows, type LossWindow } from '../lib/api';
+import { incompleteRows, recordingNotes, type LossWindow } from '../lib/api';
 import { duration, tick } from '../lib/format';
 import type { Scale } from '../lib/scales';
 import { theme } from '../lib/theme.svelte';
@@ -90,10 +90,15 @@ export function timeWithin(t: number, span: number): string {
 	return `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
 }
 
-export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {
+/** The tables of which a chart shows rows: marks are drawn where those are missing. Null: unknown, so any. */
+export type Of = readonly string[] | null;
+export const CALLS: Of = ['op'];
+
+export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, of: Of, x: Scale, left: number, right: number, top: number, bottom: number) {
 	c.fillStyle = theme.colour('warn');
 	for (const w of windows ?? []) {
-		if (w.cause in incompleteRows) continue;
+		if (w.cause in incompleteRows || recordingNotes.has(w.cause)) continue;
+		if (of && (w.table === null ? of.includes('op') : !of.includes(w.table))) continue;
 		const a = Math.max(left, x.at(w.from));
 		const b = Math.min(right, Math.max(x.at(w.to), x.at(w.from) + 2));
 		if (b <= left || a >= right) continue;
