@@ -80,7 +80,7 @@ function timeDecimals(span: number): number {
 
 export function timeLabel(t: number, first: number, span: number): string {
 	if (span > LONG) return longTime(t, span);
-	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(timeDecimals(span))} s`;
+	if (span > 2e3 || t === first) return tick(`${(t / 1e9).toFixed(timeDecimals(span))} s`);
 	return `+${tick(duration(t - first))}`;
 }
 
