@@ -78,8 +78,12 @@ function timeDecimals(span: number): number {
 	return span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
 }
 
+/** A time within the first second, in ms. */
+const inMs = (t: number, decimals: number) => `${(t / 1e6).toFixed(Math.max(0, decimals - 3))} ms`;
+
 export function timeLabel(t: number, first: number, span: number): string {
 	if (span > LONG) return longTime(t, span);
+	if (span > 2e3 && first >= 0 && first + span < 1e9) return tick(inMs(t, timeDecimals(span)));
 	if (span > 2e3 || t === first) return tick(`${(t / 1e9).toFixed(timeDecimals(span))} s`);
 	return `+${tick(duration(t - first))}`;
 }
@@ -87,7 +91,8 @@ export function timeLabel(t: number, first: number, span: number): string {
 /** A point in time among those of a range, with two more digits than its axis. */
 export function timeWithin(t: number, span: number): string {
 	if (span > LONG) return longTime(t, span, span > HOURS ? 0 : 1);
-	return `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
+	const decimals = Math.min(9, timeDecimals(span) + 2);
+	return t >= 0 && t + span < 1e9 ? inMs(t, decimals) : `${(t / 1e9).toFixed(decimals)} s`;
 }
 
 /** The tables of which a chart shows rows: marks are drawn where those are missing. Null: unknown, so any. */
