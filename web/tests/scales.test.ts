@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
-import { timeLabel, timeTicks, timeWithin } from '../src/charts/TimeAxis';
+import { CALLS, drawLoss, timeLabel, timeTicks, timeWithin, type Of } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
 import { clock, compact, count, day, duration, plain, relative, size, statusWords, tick, value } from '../src/lib/format';
 import { chartsFor, linesOf, nameOf, shapeOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
-import { fillWindow, windowFor } from '../src/lib/window';
+import { everyOf, fillWindow, windowFor } from '../src/lib/window';
 import { bothOf, formatView, hostedFilter, parseView, quote } from '../src/lib/state.svelte';
 
 describe('scales', () => {
@@ -83,12 +83,33 @@ describe('a long time axis', () => {
 			expect(all.length).toBeLessThan(12);
 		}
 	});
+	it('counts the first second in ms', () => {
+		expect(labels(0, 0.005, 500)).toEqual(['0 ms', '1 ms', '2 ms', '3 ms', '4 ms', '5 ms']);
+		expect(labels(0.9, 1.4, 500)).toEqual(['0.9 s', '1 s', '1.1 s', '1.2 s', '1.3 s', '1.4 s']);
+		expect(labels(0.0102, 0.0104, 300)).toEqual(['10.2 ms', '10.3 ms', '10.4 ms']);
+	});
 	it('names a point between them', () => {
+		expect(timeWithin(1.5e6, 4e6)).toBe('1.500 ms');
 		expect(timeWithin(3723.4e9, 7300e9)).toBe('1:02:03 h');
 		expect(timeWithin(7383.6e9, 7300e9)).toBe('2:03:04 h');
 		expect(timeWithin(59.97e9, 200e9)).toBe('1:00.0 min');
 		expect(timeWithin(-3.2e9, 200e9)).toBe('-0:03.2 min');
 		expect(timeWithin(1.5e9, 1e9)).toBe('1.5000 s');
+	});
+});
+
+describe('marks of losses', () => {
+	it('are drawn where rows of the shown table are missing', () => {
+		const w = (cause: string, table: string | null) => ({ from: 10, to: 20, cause, table, events: 1 });
+		const drawn = (of: Of, ...windows: ReturnType<typeof w>[]) => {
+			let n = 0;
+			const c = { fillRect: () => n++ } as unknown as CanvasRenderingContext2D;
+			drawLoss(c, windows, of, linear(0, 100, 0, 100), 0, 100, 0, 10);
+			return n / 2;
+		};
+		expect(drawn(CALLS, w('ring_full', 'op'), w('side_unseen', 'sched'), w('side_full', null), w('stack', 'op'), w('stopped', 'op'))).toBe(1);
+		expect(drawn(['block'], w('ring_full', 'op'), w('side_full', 'block'), w('side_full', null))).toBe(2);
+		expect(drawn(null, w('ring_full', 'op'), w('side_full', 'block'))).toBe(2);
 	});
 });
 
@@ -287,6 +308,7 @@ describe('windows', () => {
 		const q = 'by op every $window | count() as n';
 		expect(fillWindow(q, 20e9)).toBe('by op every 100ms   | count() as n');
 		expect(fillWindow(q, 1e17)).toHaveLength(q.length);
+		expect(['by every 2.5ms | hist(dur)', 'by op every 1min   | count()', 'by op | count()', 'SELECT 1'].map(everyOf)).toEqual([2.5e6, 60e9, undefined, undefined]);
 	});
 });
 

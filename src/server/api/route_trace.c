@@ -56,14 +56,18 @@ static int take_selection(struct server *s, const struct batch *b, bool first)
 
 static void put_window(const struct server *s, struct js *j, const struct batch *b, size_t i)
 {
-	const char *word = vocab_word("cause", batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE));
+	static const struct bytes op = {(const uint8_t *)"op", 2};
+	int64_t cause = batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE);
+	const char *word = vocab_word("cause", cause);
 	int64_t from = batch_get(b, LOSS_START, i, s->origin);
 	int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
+	struct bytes of = batch_get_bytes(b, LOSS_OF, i);
 
 	js_open(j, '{');
 	js_key_int(j, "from", clock_between(s->origin, from));
 	js_key_int(j, "to", clock_between(s->origin, batch_get(b, LOSS_STOP, i, from)));
 	js_key_string(j, "cause", word ? word : "decode");
+	js_key_bytes(j, "table", of.data || cause_is_beside((enum loss_cause)cause) ? of : op);
 	js_key(j, "events");
 	if (events < 0)
 		js_null(j);

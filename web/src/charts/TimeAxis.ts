@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time axis below a chart, the shared cross-hair, and marks where losses make a chart incomplete.
 
-import { incompleteRows, type LossWindow } from '../lib/api';
+import { incompleteRows, recordingNotes, type LossWindow } from '../lib/api';
 import { duration, tick } from '../lib/format';
 import type { Scale } from '../lib/scales';
 import { theme } from '../lib/theme.svelte';
@@ -78,22 +78,32 @@ function timeDecimals(span: number): number {
 	return span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
 }
 
+/** A time within the first second, in ms. */
+const inMs = (t: number, decimals: number) => `${(t / 1e6).toFixed(Math.max(0, decimals - 3))} ms`;
+
 export function timeLabel(t: number, first: number, span: number): string {
 	if (span > LONG) return longTime(t, span);
-	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(timeDecimals(span))} s`;
+	if (span > 2e3 && first >= 0 && first + span < 1e9) return tick(inMs(t, timeDecimals(span)));
+	if (span > 2e3 || t === first) return tick(`${(t / 1e9).toFixed(timeDecimals(span))} s`);
 	return `+${tick(duration(t - first))}`;
 }
 
 /** A point in time among those of a range, with two more digits than its axis. */
 export function timeWithin(t: number, span: number): string {
 	if (span > LONG) return longTime(t, span, span > HOURS ? 0 : 1);
-	return `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
+	const decimals = Math.min(9, timeDecimals(span) + 2);
+	return t >= 0 && t + span < 1e9 ? inMs(t, decimals) : `${(t / 1e9).toFixed(decimals)} s`;
 }
 
-export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {
+/** The tables of which a chart shows rows: marks are drawn where those are missing. Null: unknown, so any. */
+export type Of = readonly string[] | null;
+export const CALLS: Of = ['op'];
+
+export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, of: Of, x: Scale, left: number, right: number, top: number, bottom: number) {
 	c.fillStyle = theme.colour('warn');
 	for (const w of windows ?? []) {
-		if (w.cause in incompleteRows) continue;
+		if (w.cause in incompleteRows || recordingNotes.has(w.cause)) continue;
+		if (of && (w.table === null ? of.includes('op') : !of.includes(w.table))) continue;
 		const a = Math.max(left, x.at(w.from));
 		const b = Math.min(right, Math.max(x.at(w.to), x.at(w.from) + 2));
 		if (b <= left || a >= right) continue;

@@ -82,6 +82,8 @@ export interface LossWindow {
 	from: number;
 	to: number;
 	cause: string;
+	/** The table that lacks rows; null: unknown, but not that of the calls. */
+	table: string | null;
 	events: number | null;
 }
 

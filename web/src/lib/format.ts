@@ -33,9 +33,9 @@ function scaled(x: number, units: [number, string][], from: number): string {
 	return `${Number.isInteger(x) ? x : digits(x)} ${units[units.length - 1]![1]}`;
 }
 
-/** A short form for round figures, as at the ticks of an axis: 5 ms, not 5.00 ms. */
+/** A short form for round figures, as at the ticks of an axis: 5 ms, not 5.00 ms; 2/s, not 2.00/s. */
 export function tick(figure: string): string {
-	return figure.replace(/\.(\d*?)0+ /, (_, rest: string) => (rest ? `.${rest} ` : ' '));
+	return figure.replace(/\.(\d*?)0+([ /])/, (_, rest: string, end: string) => (rest ? `.${rest}${end}` : end));
 }
 
 export function duration(ns: number | null | undefined): string {

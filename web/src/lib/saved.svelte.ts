@@ -127,7 +127,7 @@ const ready: Saved[] = [
 	{ language: 'query', title: 'By operation', q: 'by op | p50(dur), p99(dur), count(), sum(bytes), sum(dur) as time, hist(dur) | sort time desc' },
 	{ language: 'query', title: 'Rate by operation', q: 'by op every $window | rate() as calls' },
 	{ language: 'query', title: 'Latency over time', q: 'class in (data, meta, sync) | by every $window | hist(dur)' },
-	{ language: 'query', title: 'By file', q: 'by file | count(), sum(bytes), sum(dur) as time, p99(dur) | sort time desc | head 50' },
+	{ language: 'query', title: 'By file', q: 'class != wait | by file | count(), sum(bytes), sum(dur) as time, p99(dur) | sort time desc | head 50' },
 	{ language: 'query', title: 'Errors', q: 'err is not null | by op, err, file | count()' },
 	{ language: 'query', title: 'Folders written to', q: 'op ~ "*write*" | by dir(path) as folder | sum(bytes), count() | sort sum desc' },
 	{ language: 'sql', title: 'SQL: calls by process', q: 'SELECT pid, comm, count(*) AS calls, sum(bytes) AS bytes FROM op_named GROUP BY ALL ORDER BY calls DESC LIMIT 20' },
