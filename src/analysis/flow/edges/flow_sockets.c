@@ -228,6 +228,8 @@ static int sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_
 	if (o->kind != FLOW_IS_PIPE && o->kind != FLOW_IS_TCP && o->kind != FLOW_IS_UNIX)
 		return 0;
 	o->from_start = true;
+	/* connect() after EINPROGRESS only asks for the result: the first one preceded the accept */
+	origin = origin && o->origin == FLOW_NONE;
 	if (origin) {
 		n = flow_call_node(s, c);
 		if (n < 0)
