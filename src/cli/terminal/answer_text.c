@@ -433,7 +433,7 @@ static int put_blanks(struct buf *line, size_t n)
 	return 0;
 }
 
-static int put_string(struct buf *line, const char *s)
+static int put_chars(struct buf *line, const char *s)
 {
 	return buf_append(line, s, strlen(s));
 }
@@ -461,9 +461,9 @@ static int put_text(const struct piece *t, struct cell *cell, size_t width, size
 		return r;
 	blanks = least - MIN(taken, least);
 	put_blanks(line, right ? blanks : 0);
-	put_string(line, styled ? text_style(cell->style) : "");
-	put_string(line, s);
-	put_string(line, styled ? text_style(TEXT_PLAIN) : "");
+	put_chars(line, styled ? text_style(cell->style) : "");
+	put_chars(line, s);
+	put_chars(line, styled ? text_style(TEXT_PLAIN) : "");
 	return put_blanks(line, right ? 0 : blanks);
 }
 
@@ -496,9 +496,10 @@ static int put_line(const struct piece *t, struct cell *cells, struct buf *line)
 	if (r < 0)
 		return r;
 	r = buf_append(line, "\n", 1);
-	if (r >= 0)
-		fwrite(line->data, 1, line->len, t->print->out);
-	return r;
+	if (r < 0)
+		return r;
+	fwrite(line->data, 1, line->len, t->print->out);
+	return 0;
 }
 
 static int print_piece(struct piece *t)
