@@ -172,8 +172,8 @@ async function synthetic(browser) {
 		const box = await chart.locator('.u-over').boundingBox();
 		await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
 		const values = chart.locator('.u-series .u-value');
-		await values.first().filter({ hasText: / s$/ }).waitFor();
-		const at = parseFloat(await values.first().textContent()) * 1e9;
+		await values.first().filter({ hasText: / ms$/ }).waitFor(); // of a trace shorter than a second
+		const at = parseFloat(await values.first().textContent()) * 1e6;
 		const near = rows.map((r) => r.window).sort((a, b) => Math.abs(a - at) - Math.abs(b - at))[0];
 		const then = new Map(rows.filter((r) => r.window === near).map((r) => [`${r.op} ${r.cpu}`, r.count]));
 		equal((await values.allTextContents()).slice(1).map((v) => digits(v)).join(), names.map((n) => asLegend(then.get(n) ?? 0)).join(), 'of one window');
