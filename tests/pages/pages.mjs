@@ -695,6 +695,19 @@ async function restarted(browser) {
 		await rest(page);
 		await stop(second.child);
 	});
+	await test('of a page that is kept up to date, without a click', async () => {
+		mkdirSync(join(dir, 'kept-up'));
+		run('synth', '-q', '-o', 'kept-up/one.trace', '--rows', '2000');
+		const before = await serve('kept-up');
+		await page.goto(before.url);
+		await rest(page);
+		await stop(before.child);
+		await page.getByRole('alert').filter({ hasText: 'does not respond' }).waitFor();
+		const after = await serve('kept-up', '--port', new URL(before.url).port);
+		await page.getByRole('alert').filter({ hasText: 'started again' }).waitFor();
+		problems.length = 0; // the browser reports each failed request
+		await stop(after.child);
+	});
 	await context.close();
 }
 
