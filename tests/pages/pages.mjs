@@ -172,8 +172,8 @@ async function synthetic(browser) {
 		const box = await chart.locator('.u-over').boundingBox();
 		await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
 		const values = chart.locator('.u-series .u-value');
-		await values.first().filter({ hasText: / s$/ }).waitFor();
-		const at = parseFloat(await values.first().textContent()) * 1e9;
+		await values.first().filter({ hasText: / ms$/ }).waitFor(); // of a trace shorter than a second
+		const at = parseFloat(await values.first().textContent()) * 1e6;
 		const near = rows.map((r) => r.window).sort((a, b) => Math.abs(a - at) - Math.abs(b - at))[0];
 		const then = new Map(rows.filter((r) => r.window === near).map((r) => [`${r.op} ${r.cpu}`, r.count]));
 		equal((await values.allTextContents()).slice(1).map((v) => digits(v)).join(), names.map((n) => asLegend(then.get(n) ?? 0)).join(), 'of one window');
@@ -694,6 +694,19 @@ async function restarted(browser) {
 		await page.goto(second.url);
 		await rest(page);
 		await stop(second.child);
+	});
+	await test('of a page that is kept up to date, without a click', async () => {
+		mkdirSync(join(dir, 'kept-up'));
+		run('synth', '-q', '-o', 'kept-up/one.trace', '--rows', '2000');
+		const before = await serve('kept-up');
+		await page.goto(before.url);
+		await rest(page);
+		await stop(before.child);
+		await page.getByRole('alert').filter({ hasText: 'does not respond' }).waitFor();
+		const after = await serve('kept-up', '--port', new URL(before.url).port);
+		await page.getByRole('alert').filter({ hasText: 'started again' }).waitFor();
+		problems.length = 0; // the browser reports each failed request
+		await stop(after.child);
 	});
 	await context.close();
 }

@@ -430,9 +430,9 @@ export async function download(q: string, scope: Scope, format: 'csv' | 'json' |
 
 /**
  * Follows a live trace or a folder of traces; the browser reconnects by itself. A hidden tab closes its stream: a browser has
- * six connections to a server for all tabs, and a seventh tab would never load.
+ * six connections to a server for all tabs, and a seventh tab would never load. `over`: it does not reconnect.
  */
-export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean) => void }): Promise<void> {
+export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean, over?: boolean) => void }): Promise<void> {
 	await cookie();
 	let source: EventSource | null = null;
 	const follow = () => {
@@ -444,7 +444,7 @@ export async function events(on: { trace: (t: TraceInfo) => void; state: (up: bo
 	const listen = () => {
 		const stream = new EventSource('/api/v1/events');
 		stream.addEventListener('open', () => on.state(true));
-		stream.addEventListener('error', () => on.state(false));
+		stream.addEventListener('error', () => on.state(false, stream.readyState === EventSource.CLOSED));
 		stream.addEventListener('trace', (e) => on.trace(JSON.parse((e as MessageEvent<string>).data)));
 		stream.addEventListener('end', (e) => {
 			on.trace(JSON.parse((e as MessageEvent<string>).data));

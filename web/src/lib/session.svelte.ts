@@ -16,6 +16,8 @@ class Session {
 	error = $state<string | null>(null);
 	/** False while the event stream of a live trace or a folder is broken. */
 	connected = $state(true);
+	/** Why not, as far as a request shows. */
+	lost = $state<string | null>(null);
 	/** New data is held back until the user continues; `kept` is then the newest of it. */
 	paused = $state(false);
 	kept = $state.raw<TraceInfo | null>(null);
@@ -45,7 +47,17 @@ class Session {
 		if (this.trace.follow)
 			await events({
 				trace: (t) => this.grow(t),
-				state: (up) => (this.connected = up),
+				state: (up, over) => void this.hears(up, over),
+			});
+	}
+
+	private async hears(up: boolean, over?: boolean) {
+		const known = this.lost !== null;
+		this.connected = up;
+		if (up) this.lost = null;
+		else if (over || !known)
+			await api.trace().catch((e) => {
+				if (!this.connected) this.lost = e instanceof Error ? e.message : String(e);
 			});
 	}
 
