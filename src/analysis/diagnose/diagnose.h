@@ -140,6 +140,8 @@ int diagnose_with(const struct diagnose_context *c, struct error *err);
 #define NEEDS_SPANS "spans" /* not recorded by record --with: programs mark spans */
 /* needs.c. 1: the trace lacks what the rule needs, and an entry was added to d->lacks; 0: it can run; or negative. */
 int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, struct error *err);
+/* True if a table of the trace, or one made by an analysis, has rows. */
+bool diagnose_has_rows(const struct store *s, enum table_id table);
 /* True if a table that the rule needs has missing rows. */
 bool diagnose_lost_needs(const struct diagnosis *d, const struct rule *rule);
 /* Time that work was blocked, ns. */

@@ -61,7 +61,7 @@ static int needs_list_add(struct buf *list, const char *word, size_t len)
 }
 
 /* Spans may also be matches of periods. */
-static bool needs_table_has_rows(const struct store *s, enum table_id table)
+bool diagnose_has_rows(const struct store *s, enum table_id table)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		if (store_block(s, i)->table == table ||
@@ -93,7 +93,7 @@ int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, st
 		return 0;
 	while (!c->run->where && r >= 0 && rule_next_need(&at, &word, &len, &table) > 0) {
 		if (needs_list_has(&d->with, word, len) ||
-		    (table != TABLE_COUNT && needs_table_has_rows(c->run->store, table)))
+		    (table != TABLE_COUNT && diagnose_has_rows(c->run->store, table)))
 			continue;
 		r = needs_list_add(&lack.words, word, len);
 		if (r >= 0)
