@@ -8,8 +8,8 @@
  *   - it returned EAGAIN, or
  *   - it is still running, was interrupted, or was running when recording began, or
  *   - the thread slept in it (STATUS_SLEPT; a source that can see voluntary switches says so), or
- *   - it took longer than WAIT_FLOOR_NS plus one nanosecond per byte, which moving data that is
- * there does not. A read that got its data at once keeps its class: a server's reads of requests
+ *   - it took longer than WAIT_FLOOR_NS plus one nanosecond per byte, without the time in which it had no CPU, which
+ * moving data that is there does not. A read that got its data at once keeps its class: a server's reads of requests
  * are I/O.
  */
 #include "enrich/internal.h"
@@ -98,8 +98,9 @@ static bool waited(const struct batch *b, size_t row)
 		return true;
 	if (ret == -EAGAIN || is_restart(ret) || batch_is_null(b, OP_RET, row))
 		return true;
-	/* Time for which the source held the program is not part of the call's own wait. */
-	return batch_get(b, OP_DUR, row, 0) - batch_get(b, OP_HELD, row, 0) >
+	/* Time for which the source held the program, or it had no CPU, is not part of the call's own wait. */
+	return batch_get(b, OP_DUR, row, 0) - batch_get(b, OP_HELD, row, 0) -
+		       batch_get(b, OP_RUNQ, row, 0) >
 	       WAIT_FLOOR_NS + MAX(ret, 0);
 }
 

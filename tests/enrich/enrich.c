@@ -169,7 +169,7 @@ static int64_t class_of(struct enrich *e, const char *name, int64_t file, int64_
 static void test_waiting(void **unused)
 {
 	_cleanup_(enrich_freep) struct enrich *e = make();
-	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	_cleanup_batch_set_ struct batch_set in = {0}, busy = {0}, out = {0};
 
 	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
 	add_file(&in, KEY_PIPE, 501, FILE_TYPE_PIPE, NULL);
@@ -189,6 +189,10 @@ static void test_waiting(void **unused)
 	assert_int_equal(class_of(e, "write", KEY_PIPE, 100, 5000000, STATUS_SLEPT), CLASS_DATA);
 	/* a large transfer may take its time: 64 MiB in 30 ms */
 	assert_int_equal(class_of(e, "read", KEY_PIPE, 64 << 20, 30000000, 0), CLASS_DATA);
+	/* nor is a lack of CPUs a wait for data */
+	set(add_op(&busy, "read", KEY_PIPE, 100, 5000000), OP_RUNQ, 4500000);
+	apply(e, &busy, &out);
+	assert_int_equal(batch_get(out.tables[TABLE_OP], OP_CLASS, 0, -1), CLASS_DATA);
 	assert_int_equal(class_of(e, "epoll_wait", -1, 1, 10, 0), CLASS_WAIT);
 	/* it ran when recording began: for how long is not known */
 	assert_int_equal(class_of(e, "read", KEY_PIPE, 100, 0, STATUS_NO_START), CLASS_WAIT);
