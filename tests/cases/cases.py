@@ -327,6 +327,8 @@ def judge(rows, expected, allowed):
     for row in rows:
         if not is_expected(row, expected, allowed):
             bad.append(f'found, and not expected: {line_of(row)}')
+        if (row.get('share') or 0) > 1:
+            bad.append(f'costs more time than the program waited: {line_of(row)}')
     return bad
 
 
