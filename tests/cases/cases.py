@@ -61,6 +61,7 @@ THINNED = 24  # of so many twins one, as that takes time
 RULES = os.path.join(HERE, '..', '..', 'rules')
 SEED = 7
 BESIDE = {'block': ['block', 'block_part'], 'net': ['net', 'net_sample'], 'sched': ['sched'], 'phases': []}  # tables of record --with
+SPANS = ('span-outliers', 'span-one-wait', 'slow-back-end', 'n-plus-one')  # rules whose costs are times of spans
 # What is true of the machine and not of the program, as the rows without a process show: other tests record beside these, and its disk
 # may be nearly full.
 OF_MACHINE = ('other-tracer', 'disk-full')
@@ -327,6 +328,9 @@ def judge(rows, expected, allowed):
     for row in rows:
         if not is_expected(row, expected, allowed):
             bad.append(f'found, and not expected: {line_of(row)}')
+        # what slows a span down may be other than waiting
+        if (row.get('share') or 0) > 1 and row['rule'] not in SPANS:
+            bad.append(f'costs more time than the program waited: {line_of(row)}')
     return bad
 
 
