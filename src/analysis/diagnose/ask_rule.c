@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/diagnose/diagnose.h"
+#include "base/saturate.h"
 #include "schema/ops.h"
 #include "sums/scan.h"
 
@@ -337,7 +338,9 @@ static void ask_add_time(struct ask_times *to, int64_t op, int64_t class, int64_
 {
 	bool waits = class == CLASS_WAIT && op >= 0 && op < OP_CODE_MAX;
 
-	*(waits ? &to->waits[op] : &to->io) += time;
+	int64_t *sum = waits ? &to->waits[op] : &to->io;
+
+	*sum = add_sat_signed(*sum, time);
 }
 
 /* Time of the selected calls. */
@@ -392,7 +395,8 @@ int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct er
 			 word.data);
 		op = op_find(name);
 		if (op >= 0)
-			*ret += MIN(ask_number(result, 1, &scratch), times->waits[op]);
+			*ret = add_sat_signed(
+				*ret, MIN(ask_number(result, 1, &scratch), times->waits[op]));
 	}
 	return 0;
 }

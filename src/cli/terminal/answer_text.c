@@ -424,8 +424,11 @@ static void fit(struct piece *t)
 /* Without printf, which takes most of the time of a long table. */
 static int put_blanks(struct buf *line, size_t n)
 {
-	int r = buf_reserve(line, n);
+	int r;
 
+	if (!n)
+		return 0;
+	r = buf_reserve(line, n);
 	if (r < 0)
 		return buf_fail(line, r);
 	memset(line->data + line->len, ' ', n);
