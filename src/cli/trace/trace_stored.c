@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "base/saturate.h"
 #include "cli/options/choose.h"
 #include "cli/record/recorded.h"
 #include "cli/terminal/loss_text.h"
@@ -107,7 +108,7 @@ static int stored_line(const struct stored_calls *c, struct beside_scan *beside,
 	if (r < 0 || start == INT64_MIN || c->long_ones)
 		return r;
 	/* a call that ends now began at most this long ago */
-	return stored_release(c, beside_end(start, dur) - TRACE_HOLD_NS, err);
+	return stored_release(c, add_sat_signed(beside_end(start, dur), -TRACE_HOLD_NS), err);
 }
 
 /* Makes the lines of the calls that a filter passes, in the order of their ends. */
