@@ -38,6 +38,7 @@ struct when {
 	const struct diagnose_context *c;
 	const bool *runs; /* [rule] */
 	bool *holds;	  /* [rule]: one of its conditions does */
+	bool empty;	  /* the table whose conditions are evaluated has no rows */
 };
 
 /*
@@ -45,9 +46,9 @@ struct when {
  * these are not asked about it: 2 ms a table, and most tables are empty in a small trace. A user's condition may hold, or
  * be wrong, and is always evaluated.
  */
-static bool when_is_known(const struct when *w, const struct rule *rule, enum table_id table)
+static bool when_is_known(const struct when *w, const struct rule *rule)
 {
-	return !strcmp(rule->file, "built in") && !diagnose_has_rows(w->c->run->store, table);
+	return w->empty && !strcmp(rule->file, "built in");
 }
 
 /* Calls f for each condition on the table of the rules [first, stop) until it fails. */
@@ -61,7 +62,7 @@ static int when_each(struct when *w, enum table_id table, size_t first, size_t s
 	for (size_t i = first; i < stop; i++) {
 		for (size_t k = 0; w->runs[i] && k < rules[i].condition_count; k++) {
 			const struct rule_condition *cond = &rules[i].conditions[k];
-			int r = cond->table != table || when_is_known(w, &rules[i], table)
+			int r = cond->table != table || when_is_known(w, &rules[i])
 					? 0
 					: f(w, i, cond, arg, err);
 
@@ -226,12 +227,14 @@ int diagnose_when(const struct diagnose_context *c, bool *runs, struct error *er
 {
 	const struct rules *rules = &c->out->rules;
 	_cleanup_free_ bool *holds = calloc(rules->count + 1, sizeof(*holds));
-	struct when w = {c, runs, holds};
+	struct when w = {.c = c, .runs = runs, .holds = holds};
 	int r = holds ? 0 : -ENOMEM;
 
-	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++)
+	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++) {
+		w.empty = !diagnose_has_rows(c->run->store, t);
 		r = t == TABLE_OP ? when_each(&w, t, 0, rules->count, when_scan, NULL, err)
 				  : when_ask_table(&w, t, err);
+	}
 	for (size_t i = 0; i < rules->count && r >= 0; i++)
 		runs[i] &= !rules->items[i].condition_count || holds[i];
 	return r;
