@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sql_text.h"
 
+#include <ctype.h>
 #include <string.h>
+
+bool sql_is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+const char *sql_after_word(const char *sql, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = sql; (p = strcasestr(p, word)); p += len) {
+		if ((p == sql || !sql_is_word_char(p[-1])) && !sql_is_word_char(p[len]))
+			return p + len;
+	}
+	return NULL;
+}
 
 /*
  * The byte after a quoted text, comment or dollar quote that begins at p; NULL if it is not terminated, p itself if

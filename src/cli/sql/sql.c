@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sql.c: `weir sql`: SQL over traces, executed by the embedded engine. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "cli/sql/sql_answer.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
+#include "engine/sql_text.h"
 #include "privilege/privilege.h"
 
 #define THREADS_MAX   256
@@ -112,27 +112,12 @@ int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, str
 	return r;
 }
 
-/* True if the text contains the word, whatever it means there. */
-static bool sql_has_word(const char *sql, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *p = sql; (p = strcasestr(p, word)); p += len) {
-		bool begins = p == sql || !(isalnum((unsigned char)p[-1]) || p[-1] == '_'),
-		     ends = !(isalnum((unsigned char)p[len]) || p[len] == '_');
-
-		if (begins && ends)
-			return true;
-	}
-	return false;
-}
-
 /* Makes the tables that are computed from the trace on demand. */
 static int sql_need_tables(struct store *s, const char *sql, struct error *err)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		int r = schema_table(i)->kind == TABLE_IS_MADE &&
-					sql_has_word(sql, schema_table(i)->name)
+					sql_after_word(sql, schema_table(i)->name)
 				? features_need(s, (enum table_id)i, err)
 				: 0;
 

@@ -44,7 +44,7 @@ struct aggregate_sum {
 	int (*merge)(void *state, const void *other);
 	void (*free)(void *state);
 	size_t pack_max;
-	/* Writes at most pack_max bytes and returns their number; 0 if there are no values, which makes the result NULL. */
+	/* Writes at most pack_max bytes and returns their number. Without values it returns 0, and the result is NULL. */
 	size_t (*pack)(const void *state, uint8_t *packed);
 };
 /* The first of these operations, as NAME_state_memory() ..., for a state with a member `of` of a type with TYPE_...(). */

@@ -3,12 +3,12 @@
  * admit.c: which statements untrusted SQL may run. Settings reject most others too, but not statements that write into
  * the folder for temporary files, and not all with a reason: some calls terminate the process.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "engine/duckdb/internal.h"
+#include "engine/sql_text.h"
 
 /* Tables that statements create are in memory. The lock rejects SET of anything but a variable. */
 static const duckdb_statement_type admitted[] = {
@@ -44,29 +44,12 @@ static int admit_refuse(const char *word, struct error *err)
 			 word);
 }
 
-static bool admit_is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* The text after the next `word`. Strings and comments are searched too, because only DuckDB knows where they end. */
-static const char *admit_find_word(const char *sql, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *p = sql; (p = strcasestr(p, word)); p += len) {
-		if ((p == sql || !admit_is_word_char(p[-1])) && !admit_is_word_char(p[len]))
-			return p + len;
-	}
-	return NULL;
-}
-
 /* They write files, or fail without a reason. SELECT can call them as well as CALL. */
 static const char *const refused_functions[] = {"enable_logging", "enable_profiling"};
 
 static bool calls(const char *sql, const char *function)
 {
-	while ((sql = admit_find_word(sql, function))) {
+	while ((sql = sql_after_word(sql, function))) {
 		if (sql[strspn(sql, "\" \t\r\n")] == '(')
 			return true;
 	}
@@ -76,7 +59,7 @@ static bool calls(const char *sql, const char *function)
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err)
 {
 	/* EXPLAIN ANALYZE runs the statement */
-	if (type == DUCKDB_STATEMENT_TYPE_EXPLAIN && admit_find_word(sql, "copy"))
+	if (type == DUCKDB_STATEMENT_TYPE_EXPLAIN && sql_after_word(sql, "copy"))
 		return admit_refuse("EXPLAIN of COPY", err);
 	for (size_t i = 0; i < ARRAY_SIZE(refused_functions); i++) {
 		if (calls(sql, refused_functions[i]))

@@ -13,6 +13,7 @@
 
 #include "base/nearest.h"
 #include "engine/duckdb/internal.h"
+#include "engine/sql_text.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
@@ -49,11 +50,6 @@ static const char *skip_blank(const char *p)
 	}
 }
 
-static bool literals_is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /* Reads the token at *p and advances *p past it. */
 static struct token next_token(const char *sql, const char **p)
 {
@@ -69,8 +65,8 @@ static struct token next_token(const char *sql, const char **p)
 		for (s++, from = s; *s && (*s != quote || s[1] == quote); s += *s == quote ? 2 : 1)
 			;
 		t.kind = quote == '\'' ? TOKEN_STRING : TOKEN_WORD;
-	} else if (literals_is_word_char(*s)) {
-		while (literals_is_word_char(*s))
+	} else if (sql_is_word_char(*s)) {
+		while (sql_is_word_char(*s))
 			s++;
 		t.kind = TOKEN_WORD;
 	} else {
