@@ -368,7 +368,10 @@ static int ask_call_time(const struct diagnose_context *c, struct ask_times *ret
 	return 0;
 }
 
-/* The waits in the middle of work are in table stall, with calls of other classes that slept: those are in the sum. */
+/*
+ * The waits in the middle of work are in table stall, with calls of other classes that slept: those are in the sum. A
+ * wait that fails at once and is repeated, as accept without a descriptor left, keeps the thread from its work, too.
+ */
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
 {
 	_cleanup_free_ struct ask_times *times = calloc(1, sizeof(*times));
@@ -382,7 +385,9 @@ int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct er
 	/* also without the query, the first one, that would find nothing: it takes 7 ms */
 	if (!diagnose_has_rows(c->run->store, TABLE_STALL))
 		return 0;
-	r = ask_sql(c, "SELECT op::VARCHAR, sum(time) FROM stall WHERE what = 'work' GROUP BY 1",
+	r = ask_sql(c,
+		    "SELECT op::VARCHAR, sum(time - paused) FROM stall "
+		    "WHERE what IN ('work', 'retry') GROUP BY 1",
 		    &result, err);
 	if (r < 0)
 		return r;
