@@ -23,6 +23,19 @@ bool sums_block_overlaps(const struct store_block *b, int64_t from, int64_t to)
 	return start < to && end >= from;
 }
 
+uint64_t sums_overlapping_rows(const struct store *s, int64_t from, int64_t to)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
+			rows += b->rows;
+	}
+	return rows;
+}
+
 static bool level_in_range(const struct sums_ask *a, const struct store_block *b)
 {
 	return a->range == SUMS_ENDED ? order_block_in(b, a->from, a->to)

@@ -66,6 +66,8 @@ bool sums_digest_has_files(const struct sums_filter *f, const struct batch *b);
 
 /* False if no call of the block was running at any time in the range. */
 bool sums_block_overlaps(const struct store_block *b, int64_t from, int64_t to);
+/* The calls in all blocks of op that overlap the range: at least those that ran in it. */
+uint64_t sums_overlapping_rows(const struct store *s, int64_t from, int64_t to);
 /* True if every call of the block began and ended in the range. */
 bool sums_block_within(const struct store_block *b, int64_t from, int64_t to);
 /* False if no call of the block that ended in the range can pass the filter. */

@@ -627,18 +627,11 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 
 static bool pixels_are_windows(const struct question *q, int64_t from, int64_t to)
 {
-	const struct store *s = q->server->store;
-	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / SUMMARY_WINDOW_NS;
+	uint64_t windows = ((uint64_t)to - (uint64_t)from) / SUMMARY_WINDOW_NS;
 
 	if (windows >= q->width)
 		return true;
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		const struct store_block *b = store_block(s, i);
-
-		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
-			rows += b->rows;
-	}
-	return rows > CALLS_READ && windows;
+	return windows && sums_overlapping_rows(q->server->store, from, to) > CALLS_READ;
 }
 
 /*

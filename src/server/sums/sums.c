@@ -29,16 +29,9 @@ static int64_t floor_to(int64_t t, int64_t step)
 /* The shortest bucket: reading calls costs about 0.1 us each, and viewers of a growing trace ask repeatedly. */
 static int64_t least_step(const struct question *q, int64_t from, int64_t to)
 {
-	const struct store *s = q->server->store;
-	uint64_t rows = 0, most = q->server->live ? CALLS_READ_LIVE : CALLS_READ;
+	uint64_t most = q->server->live ? CALLS_READ_LIVE : CALLS_READ;
 
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		const struct store_block *b = store_block(s, i);
-
-		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
-			rows += b->rows;
-	}
-	return rows > most ? SUMMARY_WINDOW_NS : 1;
+	return sums_overlapping_rows(q->server->store, from, to) > most ? SUMMARY_WINDOW_NS : 1;
 }
 
 void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret)
