@@ -20,11 +20,7 @@ const char *sql_after_word(const char *sql, const char *word)
 	return NULL;
 }
 
-/*
- * The byte after a quoted text, comment or dollar quote that begins at p; NULL if it is not terminated, p itself if
- * none begins there.
- */
-static const char *skip(const char *p)
+const char *sql_skip_quoted(const char *p)
 {
 	const char *end;
 
@@ -55,7 +51,7 @@ bool sql_is_complete(const char *text)
 	if (*text == '\\')
 		return true;
 	while (*text) {
-		const char *next = skip(text);
+		const char *next = sql_skip_quoted(text);
 
 		if (!next)
 			return ended && text[0] == '-'; /* a comment after the end */
@@ -80,7 +76,7 @@ static const char *sql_last_statement(const char *text)
 	bool ended = false;
 
 	while (*text) {
-		const char *next = skip(text);
+		const char *next = sql_skip_quoted(text);
 
 		if (!next)
 			break;

@@ -6,6 +6,11 @@
 
 /* True if the text ends a statement: a semicolon outside of quotes and comments, followed by nothing. */
 bool sql_is_complete(const char *text);
+/*
+ * The byte after a quoted text, comment or dollar quote that begins at p; NULL if it is not terminated, p itself if
+ * none begins there.
+ */
+const char *sql_skip_quoted(const char *p);
 /* True for a character of a name without quotes. */
 bool sql_is_word_char(char c);
 /*

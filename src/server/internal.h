@@ -137,10 +137,10 @@ struct question {
 	unsigned int status; /* of the error, if its code does not imply one; else 0 */
 	bool streamed;	     /* the request was answered already */
 	bool unfinished;     /* the same question has more to read: this answer is not cached */
-	int64_t allowed_ns;  /* time that it may take, apart from waiting; 0: no limit */
-	atomic_uint shares;  /* itself and the most questions that ran at the same time */
-	uint64_t room;	     /* bytes of the memory budget that it holds */
-	bool wide;	     /* half of the memory was not enough: it takes all of it */
+	_Atomic int64_t allowed_ns; /* time that it may take, apart from waiting; 0: no limit */
+	atomic_uint shares;	    /* itself and the most questions that ran at the same time */
+	uint64_t room;		    /* bytes of the memory budget that it holds */
+	bool wide;		    /* half of the memory was not enough: it takes all of it */
 };
 
 /* Answers a question; the trace does not change meanwhile. 0, or negative and q->err. */

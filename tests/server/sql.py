@@ -205,10 +205,15 @@ def worded(s):
     for statement, want in (('SELECT byts FROM op', 'unknown column "byts"; near it are "bytes"'),
                             ('SELECT * FROM fle', 'unknown table fle; did you mean "file"?'),
                             ('SELECT cuont(*) FROM op', 'unknown function cuont; did you mean "count"?'),
+                            ("SELECT 1 FROM op WHERE class = 'classic'", "'classic' is not a value of class (character 32)"),
+                            ("SELECT 1 FROM op WHERE err IN ('EIO', 'errno')", "'errno' is not a value of err"),
+                            ('SELECT 1 FROM op WHERE op = $$raed$$', "'raed' is not a value of op (character 29); nearest: read"),
                             ('SELECT sum(comm) FROM op_named', 'no function accepts these arguments: sum(text)')):
         status, body = sql(s, statement)
         message = json.loads(body)['error']['message']
         check(f'the error of {statement}', status == 400 and message.startswith(want) and 'ENUM' not in message, message)
+    for statement in ("SELECT count(*) FROM op WHERE err = 'err_500'", "SELECT $$op = 'raed'$$ AS x"):
+        check(f'{statement} has no error', sql(s, statement)[0] == 200)
 
 
 def main():

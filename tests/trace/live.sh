@@ -52,6 +52,14 @@ has "the root folder, which has no name to lose" "getdents64([0-9]*</>, "
 has "a call that goes on" '\.\.\. still in clock_nanosleep(CLOCK_REALTIME, 0, .* [0-9]*\.[0-9] s'
 has "its end" 'clock_nanosleep(.*) = 0 <\(1\.[89]\|[2-9]\.\|[0-9][0-9]\)'
 
+# those of threads that ended take no room from later ones
+"$weir" trace -o lines -e nanosleep,clock_nanosleep -- python3 -ISBc 'import os
+for _ in range(4300):
+	p = os.fork() or os._exit(0)
+	os.waitpid(p, 0)
+os.execv("/bin/sh", ["sh", "-c", "sleep 1.8; :"])' >out 2>err
+has "a call that goes on after 4,300 processes have ended" '\.\.\. still in clock_nanosleep(CLOCK_REALTIME, 0, '
+
 "$weir" trace -c -o lines -- cat /dev/null
 has "-c" 'execve$'
 has "-c" 'total$'

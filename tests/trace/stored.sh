@@ -50,6 +50,10 @@ check "-c: calls" "$(awk '/total$/ { print $4 }' sums)" "$((5000 - running))"
 "$weir" trace -i t.trace -o lines >out
 check "-o: nothing on standard output" "$(cat out)" ""
 check "-o" "$(wc -l <lines)" 5000
+for wrong in '--from soon' '--where clas=data' '-i missing.trace'; do
+	"$weir" trace -i t.trace $wrong -o lines >out 2>err && failed=1
+	check "-o: $wrong leaves the file as it was" "$(wc -l <lines)" 5000
+done
 "$weir" trace -i t.trace -ff -o lines >out
 check "-ff: a file for each thread" "$(ls lines.* | wc -l)" "$(sed 's/.*\[pid *\([0-9]*\)<.*/\1/' all | sort -u | wc -l)"
 check "-ff: all lines" "$(cat lines.* | wc -l)" 5000

@@ -124,6 +124,9 @@ struct objects;
  * running. */
 size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES],
 		    const struct objects *o, struct source_beside list[SOURCE_BESIDE_MAX]);
+/* Adds rows lost by a cause; does nothing if there are none. */
+void side_add(struct source_beside list[SOURCE_BESIDE_MAX], size_t *count, enum loss_cause cause,
+	      enum table_id table, uint64_t n);
 /* Adds data other than calls that found no room in the rings of calls: content, details. */
 void side_unroomed(const struct wire_shared *s, struct source_beside list[SOURCE_BESIDE_MAX],
 		   size_t *count);

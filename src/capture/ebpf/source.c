@@ -524,9 +524,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
 				       &e->loaded.objects, e->beside);
 	side_unroomed(&e->loaded.skel->data_shared->shared, e->beside, &e->beside_count);
-	if (contexts)
-		e->beside[e->beside_count++] =
-			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};
+	side_add(e->beside, &e->beside_count, CAUSE_CONTEXT, TABLE_CONTEXT, contexts);
 	if (r < 0)
 		return r;
 	r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);

@@ -93,13 +93,9 @@ static int report_names_same(struct buf *key, struct buf *name, struct bytes tex
 int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	const struct dims_thread *t = dims_thread(r->dims, id);
-	int e;
+	int e = t ? buf_printf(key, "%lld", (long long)names_task(r->dims, id))
+		  : buf_printf(key, "?%lld", (long long)id);
 
-	if (!t)
-		return buf_printf(key, "?%lld", (long long)id) < 0
-			       ? -ENOMEM
-			       : buf_printf(name, "thread %lld", (long long)id);
-	e = buf_printf(key, "%lld", (long long)names_task(r->dims, id));
 	return e < 0 ? e : names_thread(r->dims, id, name);
 }
 

@@ -101,6 +101,7 @@ static int top_forget(struct top *t)
 	top_disks_free(&t->disks_now);
 	top_disks_free(&t->disks_total);
 	t->began = t->interval_began = clock_monotonic_ns();
+	t->disks_from = clock_realtime_ns();
 	if (rollup_new(&t->total, FIGURES_KEYS) < 0)
 		return -ENOMEM;
 	return rollup_new(&t->now, FIGURES_KEYS);
@@ -169,6 +170,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
 	t->view.dims = enrich_dims(live.rec.enrich);
+	t->disks_from = clock_realtime_ns();
 	live.quiet = true; /* while it owns the screen */
 	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
 	live.rec.session.sinks = &sink;

@@ -112,7 +112,7 @@ DEFINE_CLEANUP(struct trace_running *, trace_running_free)
 /* Adds a process whose threads, and whose children's, are watched even if they have made no call yet. */
 void trace_running_add(struct trace_running *r, int32_t pid);
 /* Notes that a call of the thread ended: its current call began later. */
-int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row);
+void trace_running_ended(struct trace_running *r, const struct batch *op, size_t row);
 /* Examines the threads (at most every 150 ms) and prints the lines that are due. */
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,
 		       struct trace_out *t);

@@ -33,10 +33,9 @@ static int print_calls(struct session *s, const struct batch_set *set, const str
 
 	trace_beside_begin(&s->beside);
 	for (size_t row = 0; op && row < op->rows && r == 0; row++) {
-		r = trace_running_ended(s->running, op, row);
+		trace_running_ended(s->running, op, row);
 		trace_beside_in(&s->beside, set, op, row);
-		if (r == 0)
-			r = trace_call(s->out, op, row, &s->beside, dims);
+		r = trace_call(s->out, op, row, &s->beside, dims);
 	}
 	for (size_t row = 0; signal && row < signal->rows && r == 0; row++)
 		r = trace_signal(s->out, signal, row, dims);
@@ -156,8 +155,8 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	/* when recording a whole host, user or group, most processes are irrelevant to the selection */
 	t->only_shown = !argc && !o->rec.sel.pids.count;
 	r = live_run(&live, &totals, err);
-	if (r >= 0 && trace_release(t, INT64_MAX) < 0)
-		s.failed = s.failed < 0 ? s.failed : -EIO;
+	if (r >= 0 && s.failed >= 0)
+		s.failed = trace_release(t, INT64_MAX);
 	if (r >= 0 && t->rollup)
 		r = trace_summary(t);
 	if (r >= 0 && s.failed < 0)

@@ -73,7 +73,7 @@ static struct watched *trace_running_watch(struct trace_running *r, int64_t tid)
 	return w;
 }
 
-int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row)
+void trace_running_ended(struct trace_running *r, const struct batch *op, size_t row)
 {
 	struct watched *w = trace_running_watch(r, batch_get(op, OP_TID, row, -1));
 
@@ -81,7 +81,6 @@ int trace_running_ended(struct trace_running *r, const struct batch *op, size_t 
 		w->thread_id = batch_get(op, OP_THREAD_ID, row, -1);
 		w->ended++;
 	}
-	return 0;
 }
 
 void trace_running_add(struct trace_running *r, int32_t pid)
@@ -323,8 +322,12 @@ static int trace_running_look_at(struct watched *w, const struct dims *dims, con
 	char comm[32];
 	int r;
 
+	if (thread && thread->stopped != INT64_MIN) {
+		*ret_gone = true;
+		return 0;
+	}
 	/* a thread that has made no call yet is known only by its tid */
-	if ((thread && thread->stopped != INT64_MIN) || !read_call(w->tid, call, ret_gone)) {
+	if (!read_call(w->tid, call, ret_gone)) {
 		w->since = 0;
 		return 0;
 	}

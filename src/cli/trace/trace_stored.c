@@ -78,7 +78,7 @@ static int stored_release(const struct stored_calls *c, int64_t until, struct er
 	const struct dims *d = store_dims(c->store);
 	struct stored_ends *e = c->ends;
 	struct beside_table *s = &e->signals;
-	ssize_t n;
+	ssize_t n = 0;
 	int r = 0;
 
 	while (r >= 0 && (n = beside_peek(s, err)) > 0 &&
@@ -89,6 +89,8 @@ static int stored_release(const struct stored_calls *c, int64_t until, struct er
 		if (!e->chosen || map_get(&e->threads, (uint64_t)thread, NULL))
 			r = trace_signal(c->out, s->batch, at, d);
 	}
+	if (n < 0)
+		return (int)n;
 	while (r >= 0 && e->next < e->count && e->processes[e->next].at < until)
 		r = trace_ended(c->out, e->processes[e->next++].id, d);
 	return r < 0 ? r : trace_release(c->out, until);
@@ -149,11 +151,11 @@ static int stored_choose(const struct stored_calls *c, struct error *err)
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct batch *b;
 	const uint32_t *rows;
-	ssize_t n = 0;
-	int r = 0;
+	ssize_t n = c->ends->chosen ? beside_peek(&c->ends->signals, err) : 0;
+	int r;
 
-	if (!c->ends->chosen || beside_peek(&c->ends->signals, err) <= 0)
-		return 0;
+	if (n <= 0)
+		return (int)n;
 	r = engine_scan_new(&scan, c->store, &q, err);
 	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
 		for (ssize_t i = 0; i < n && r >= 0; i++)
@@ -271,8 +273,6 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	int64_t first, last;
 	int r;
 
-	if (trace_out_begin(t, o, err) < 0)
-		return -EIO;
 	if (read_flags_select(&read, &select, err) < 0)
 		return -EINVAL;
 	r = read_flags_open(&read, argc, argv, &store, err);
@@ -284,6 +284,8 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return r;
 	if (read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
 		return -EINVAL;
+	if (trace_out_begin(t, o, err) < 0)
+		return -EIO;
 	if (o->rec.phases && !trace_has_phases(store))
 		r = recorded_put_none(stderr, store, "phases");
 	if (r < 0)

@@ -121,6 +121,8 @@ int admit_statement(duckdb_statement_type type, const char *sql, struct error *e
 int tables_register(struct duck *e, struct error *err);
 /* table_made.c: declares a view for each table declared by a trace, as they appear. */
 int users_declare(struct duck *e, struct error *err);
+/* True if the statement names such a table. */
+bool users_in(const struct duck *e, const char *sql);
 /* rows_bind.c: declares weir_rows(). */
 int rows_register(struct duck *e, struct error *err);
 /* rows_exprs.c: frees the cached expressions. */

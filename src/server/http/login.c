@@ -86,7 +86,6 @@ static bool has_cookie(struct server *s, const struct http_request *r)
 static int give_cookie(struct server *s, uid_t user, char value[static TOKEN_TEXT + 1])
 {
 	struct cookie *c;
-	struct error err;
 	int r = 0;
 
 	pthread_mutex_lock(&s->cookies_lock);
@@ -95,7 +94,7 @@ static int give_cookie(struct server *s, uid_t user, char value[static TOKEN_TEX
 		r = s->cookie_count < COOKIES_MAX ? 0 : -EMFILE;
 		c = &s->cookies[MIN(s->cookie_count, (size_t)COOKIES_MAX - 1)];
 		if (r >= 0)
-			r = random_hex(c->value, TOKEN_BYTES, &err);
+			r = random_hex(c->value, TOKEN_BYTES, NULL);
 		if (r >= 0)
 			c->user = user;
 		s->cookie_count += r >= 0;

@@ -111,7 +111,7 @@ void question_share(struct question *q)
 	if (atomic_load(&q->shares) >= RUNNING_MAX)
 		return;
 	atomic_fetch_add(&q->shares, 1);
-	http_extend(q->request, QUESTION_NS);
+	http_extend(q->request, atomic_load(&q->allowed_ns));
 }
 
 /* ---- parameters ---- */

@@ -501,6 +501,28 @@ static int op_ready(struct decode *d, const struct wire_op *w, const struct part
 	return r;
 }
 
+/* A thread's calls are numbered without gaps unless one was lost; this also detects a full ring. */
+static int decode_call_number(struct decode *d, const struct wire_op *w)
+{
+	uint32_t *next;
+	int r = grow((void **)&d->threads, &d->thread_cap, (size_t)w->thread + 1,
+		     sizeof(*d->threads));
+
+	if (r < 0)
+		return r;
+	while (d->thread_count <= w->thread)
+		d->threads[d->thread_count++] = 0;
+	next = &d->threads[w->thread];
+	if (w->status & STATUS_UNFINISHED)
+		return 0;
+	if (w->call > *next) {
+		d->gaps += w->call - *next;
+		names_forget(d->names); /* their effects are unknown */
+	}
+	*next = w->call + 1;
+	return 0;
+}
+
 int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch_set *out)
 {
 	struct parts p;
@@ -513,7 +535,9 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	r = parts_take(w, &p);
 	if (r < 0)
 		return r;
-	decode_call_number(d, w);
+	r = decode_call_number(d, w);
+	if (r < 0)
+		return r;
 	forget_unread(d, w, &p);
 	r = p.path ? markers_call(d, w, p.path, out) : 0;
 	if (r < 0)
@@ -542,25 +566,4 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 bool decode_has_ended(const struct decode *d, const struct wire_op *w)
 {
 	return w->thread < d->thread_count && d->threads[w->thread] > w->call;
-}
-
-/* A thread's calls are numbered without gaps unless one was lost; this also detects a full ring. */
-void decode_call_number(struct decode *d, const struct wire_op *w)
-{
-	uint32_t *next;
-
-	if (grow((void **)&d->threads, &d->thread_cap, (size_t)w->thread + 1, sizeof(*d->threads)) <
-	    0)
-		return;
-	while (d->thread_count <= w->thread)
-		d->threads[d->thread_count++] = 0;
-	next = &d->threads[w->thread];
-	if (w->status & STATUS_UNFINISHED) {
-		return;
-	}
-	if (w->call > *next) {
-		d->gaps += w->call - *next;
-		names_forget(d->names); /* their effects are unknown */
-	}
-	*next = w->call + 1;
 }

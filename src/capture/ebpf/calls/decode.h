@@ -113,7 +113,6 @@ int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set
 		 uint32_t *ret_thread);
 /* Whether the end of this call was delivered. */
 bool decode_has_ended(const struct decode *d, const struct wire_op *w);
-void decode_call_number(struct decode *d, const struct wire_op *w);
 /* Adds the row of a page fault. 1: added, 0: rejected by the selection. (fault_rows.c) */
 int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, struct batch_set *out);
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */

@@ -53,15 +53,15 @@ int decode_side_all(struct decode *d, const struct buf *records, struct batch_se
 	return r < 0 ? r : 0;
 }
 
-static void side_add(struct source_beside *list, size_t *count, enum loss_cause cause,
-		     enum table_id table, uint64_t n)
+void side_add(struct source_beside list[SOURCE_BESIDE_MAX], size_t *count, enum loss_cause cause,
+	      enum table_id table, uint64_t n)
 {
 	size_t i = 0;
 
-	while (i < *count && (list[i].cause != cause || list[i].table != table))
-		i++;
 	if (!n)
 		return;
+	while (i < *count && (list[i].cause != cause || list[i].table != table))
+		i++;
 	assert(i < SOURCE_BESIDE_MAX);
 	if (i == *count)
 		list[(*count)++] = (struct source_beside){cause, table, 0};

@@ -303,12 +303,13 @@ int macros_declare(struct duck *e, const char *sql, struct error *err)
 
 	if (e->macros_made || (sql && !macros_are_named(sql)))
 		return 0;
-	e->macros_made = true;
+	e->macros_made = true; /* each statement below declares what it names, too */
 	for (size_t i = 0; i < ARRAY_SIZE(macros) && r >= 0; i++) {
 		char create[512];
 
-		snprintf(create, sizeof(create), "CREATE MACRO %s", macros[i]);
+		snprintf(create, sizeof(create), "CREATE OR REPLACE MACRO %s", macros[i]);
 		r = duck_run(e, create, err);
 	}
+	e->macros_made = r >= 0;
 	return r;
 }

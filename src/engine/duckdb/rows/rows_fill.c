@@ -33,7 +33,7 @@ static void rows_fill_put_nulls(const struct duckdb_api *d, const uint64_t *null
 		return;
 	validity = writable(d, out);
 	for (size_t i = 0; i < (count + 63) / 64; i++)
-		validity[i] = ~nulls[i];
+		validity[i] &= ~nulls[i];
 }
 
 /* Copies null bits of a batch column, for the rows of the slice. */

@@ -180,8 +180,7 @@ static void rows_keys_find(struct rows_keys *k, const struct expr *e)
 
 static int rows_keys_prepare(struct rows_keys *k, const struct rows_bind *b)
 {
-	struct error unused;
-	int r = eval_new(&k->eval, k->parts, k->count, &unused);
+	int r = eval_new(&k->eval, k->parts, k->count, NULL);
 
 	if (r >= 0)
 		r = eval_scratch_new(&k->scratch, k->eval);

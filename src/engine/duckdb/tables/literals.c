@@ -36,35 +36,30 @@ struct token {
 static const char *skip_blank(const char *p)
 {
 	for (;;) {
-		if (isspace((unsigned char)*p)) {
+		if (isspace((unsigned char)*p))
 			p++;
-		} else if (p[0] == '-' && p[1] == '-') {
-			p += strcspn(p, "\n");
-		} else if (p[0] == '/' && p[1] == '*') {
-			const char *end = strstr(p + 2, "*/");
-
-			p = end ? end + 2 : p + strlen(p);
-		} else {
+		else if ((p[0] == '-' && p[1] == '-') || (p[0] == '/' && p[1] == '*'))
+			p = sql_skip_quoted(p) ?: p + strlen(p);
+		else
 			return p;
-		}
 	}
 }
 
 /* Reads the token at *p and advances *p past it. */
 static struct token next_token(const char *sql, const char **p)
 {
-	const char *s = skip_blank(*p), *from = s;
+	const char *s = skip_blank(*p), *from = s, *quoted = sql_skip_quoted(s);
 	struct token t = {.kind = TOKEN_OTHER, .offset = (size_t)(s - sql)};
 	size_t len;
 
 	if (!*s) {
 		t.kind = TOKEN_END;
-	} else if (*s == '\'' || *s == '"') {
-		char quote = *s;
+	} else if (quoted != s) {
+		size_t mark = *s == '$' ? 2 : 1;
 
-		for (s++, from = s; *s && (*s != quote || s[1] == quote); s += *s == quote ? 2 : 1)
-			;
-		t.kind = quote == '\'' ? TOKEN_STRING : TOKEN_WORD;
+		s = quoted ? quoted - mark : s + strlen(s);
+		t.kind = *from == '"' ? TOKEN_WORD : TOKEN_STRING;
+		from += mark;
 	} else if (sql_is_word_char(*s)) {
 		while (sql_is_word_char(*s))
 			s++;
@@ -78,7 +73,7 @@ static struct token next_token(const char *sql, const char **p)
 	}
 	len = (size_t)(s - from);
 	snprintf(t.text, sizeof(t.text), "%.*s", (int)MIN(len, sizeof(t.text) - 1), from);
-	*p = *s && (t.kind == TOKEN_STRING || (t.kind == TOKEN_WORD && *s == '"')) ? s + 1 : s;
+	*p = quoted && quoted > s ? quoted : s;
 	return t;
 }
 
@@ -107,11 +102,23 @@ static bool is_alias(const char *sql, const char *name)
 	return false;
 }
 
+/* True for the prefix and one or more of these digits. */
+static bool is_numbered(const char *word, const char *prefix, const char *digits)
+{
+	size_t len = strlen(prefix);
+
+	return !strncmp(word, prefix, len) && word[len] && !word[len + strspn(word + len, digits)];
+}
+
+/* A code without a word has its number: `syscall_0x1f`, `err_134`. */
 static bool literals_is_known(const char *vocabulary, const char *word)
 {
+	char prefix[WORD_MAX];
+
 	if (!strcmp(vocabulary, "op"))
-		return op_find(word) >= 0 || !strncmp(word, "syscall_0x", 10);
-	return vocab_code(vocabulary, word) >= 0 || !strncmp(word, vocabulary, strlen(vocabulary));
+		return op_find(word) >= 0 || is_numbered(word, "syscall_0x", "0123456789abcdef");
+	snprintf(prefix, sizeof(prefix), "%s_", vocabulary);
+	return vocab_code(vocabulary, word) >= 0 || is_numbered(word, prefix, "0123456789");
 }
 
 static int literals_unknown_word(const char *sql, const char *vocabulary,

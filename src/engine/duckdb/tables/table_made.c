@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "engine/duckdb/rows/weir_rows.h"
+#include "engine/sql_text.h"
 
 /* ---- names ---- */
 
@@ -89,6 +90,17 @@ static int declare_error(struct duck *e, const char *name, const char *message, 
 	r = buf_printf(&sql, "') AS \"different columns in the traces: query one at a time\"");
 	return r < 0 ? error_errno(err, r, "cannot declare %s", name)
 		     : duck_run(e, buf_str(&sql), err);
+}
+
+bool users_in(const struct duck *e, const char *sql)
+{
+	for (size_t i = 0; i < store_made_count(e->store); i++) {
+		const struct store_made *t = store_made(e->store, i);
+
+		if (t && t->table == TABLE_OWN && sql_after_word(sql, t->name))
+			return true;
+	}
+	return false;
 }
 
 int users_declare(struct duck *e, struct error *err)

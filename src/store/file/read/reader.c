@@ -322,13 +322,17 @@ bool store_is_open_ended(const struct store *s)
 	return false;
 }
 
+/* Up to where an unclosed trace is complete, by the corrected clock; UNTIL_UNKNOWN if it has no block. */
+static int64_t reader_until(const struct trace *t)
+{
+	return t->until == UNTIL_UNKNOWN ? UNTIL_UNKNOWN : t->until - t->clock.ahead;
+}
+
 int64_t store_trace_settled(const struct store *s, size_t trace)
 {
 	const struct trace *t = reader_trace(s, (uint32_t)trace);
 
-	if (t->ended)
-		return INT64_MAX;
-	return t->until == UNTIL_UNKNOWN ? INT64_MIN : t->until - t->clock.ahead;
+	return t->ended ? INT64_MAX : reader_until(t);
 }
 
 void store_unclosed(const struct store *s, struct store_unclosed *ret)
@@ -340,9 +344,8 @@ void store_unclosed(const struct store *s, struct store_unclosed *ret)
 		if (t->ended || scan_is_growing(t))
 			continue;
 		ret->traces++;
-		if (!ret->path || t->until - t->clock.ahead < ret->until) {
-			ret->until = t->until == UNTIL_UNKNOWN ? UNTIL_UNKNOWN
-							       : t->until - t->clock.ahead;
+		if (!ret->path || reader_until(t) < ret->until) {
+			ret->until = reader_until(t);
 			ret->path = t->path;
 		}
 	}
