@@ -7,7 +7,6 @@ import collections
 import glob
 import json
 import os
-import re
 import signal
 import struct
 import subprocess
@@ -16,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from sanitized import runtime_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WEIR, MARKS, HOSTILE, BLKIN, EXAMPLE = sys.argv[1:6]
@@ -402,12 +402,6 @@ lib.weir_span_error(inner, b'disk full')
 lib.weir_span_end(inner)
 lib.weir_span_end(s)
 """
-
-
-def runtime_of(library):
-    """For a program without a sanitizer that loads a library with one: its runtime must come first."""
-    m = re.search(r'=> (\S*/lib[at]san\S*)', subprocess.run(['ldd', library], capture_output=True, text=True, check=True).stdout)
-    return {'LD_PRELOAD': m[1], 'ASAN_OPTIONS': 'detect_leaks=0'} if m else {}
 
 
 @case
