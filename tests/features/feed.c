@@ -178,7 +178,7 @@ void feed_one(struct feed *f, const char *op, const struct feed_call *c)
 	};
 	f->calls[f->count] = (struct feature_call){
 		.start = c->no_start ? FEATURE_NULL : start,
-		.stop = f->now,
+		.stop = c->no_stop ? FEATURE_NULL : f->now,
 		.dur = dur + c->back,
 		.bytes = c->bytes,
 		.flags = c->flags,

@@ -33,7 +33,7 @@ struct feed_call {
 	int64_t place; /* position + 1; 0: null */
 	int64_t back;  /* it began this long before the previous one ended */
 	uint16_t err;
-	bool waits, no_start;
+	bool waits, no_start, no_stop;
 	int64_t at;		 /* when it began, 0: after the previous one; calls end in order */
 	int64_t a2, runq, waker; /* waker: a thread's id; 0: null */
 };

@@ -472,6 +472,16 @@ static void test_sums(void **state)
 			durs[COUNT / 2] * 33 / 32 + 1);
 }
 
+/* A trace of nothing but a call that began before recording and never ended: only how long it was seen is known. */
+static void test_no_time(void **state)
+{
+	wait_call("nanosleep", 100 * MS, .ret = 0, .no_start = true, .no_stop = true);
+	feed_end(&feed, TABLE_STALL);
+	assert_stall("idle", "nanosleep", 1, 100 * MS);
+	assert_true(batch_is_null(feed.rows, STALL_FIRST, 0));
+	assert_true(batch_is_null(feed.rows, STALL_LAST, 0));
+}
+
 /* More threads and locks than there is room for: nothing is lost, rows become coarser. */
 static void test_bounds(void **state)
 {
@@ -525,7 +535,7 @@ int main(void)
 		TEST(test_denied_locks),   TEST(test_connect_again), TEST(test_spinning),
 		TEST(test_asking_again),   TEST(test_poll_period),   TEST(test_looking),
 		TEST(test_sums),	   TEST(test_recorded),	     TEST(test_wakers),
-		TEST(test_wakes_itself),   TEST(test_bounds),
+		TEST(test_wakes_itself),   TEST(test_bounds),	     TEST(test_no_time),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

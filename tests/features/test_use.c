@@ -246,12 +246,30 @@ static void test_unread_since(void **state)
 	}
 }
 
+/* Nothing but a call that began before recording and never ended: its times are unknown. */
+static void test_no_time(void **state)
+{
+	feed_init(&feed, &feature_use);
+	feed_file(&feed, 1, FILE_TYPE_REGULAR, "/srv/a", NULL, 0);
+	feed_call(&feed, "read", .file = 1, .fd = 3, .no_start = true, .no_stop = true);
+	feed_end(&feed, TABLE_USE);
+	assert_int_equal(feed.rows->rows, 1);
+	assert_int_equal(value(USE_CALLS, 0), 1);
+	assert_true(batch_is_null(feed.rows, USE_FIRST, 0));
+	assert_true(batch_is_null(feed.rows, USE_LAST, 0));
+	feed_free(&feed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_lost),		cmocka_unit_test(test_close_range),
-		cmocka_unit_test(test_memory_of_processes),	cmocka_unit_test(test_many_threads),
-		cmocka_unit_test(test_short_writes_to_sockets), cmocka_unit_test(test_unread_since),
+		cmocka_unit_test(test_nothing_is_lost),
+		cmocka_unit_test(test_close_range),
+		cmocka_unit_test(test_memory_of_processes),
+		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_short_writes_to_sockets),
+		cmocka_unit_test(test_unread_since),
+		cmocka_unit_test(test_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

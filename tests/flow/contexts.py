@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from sanitized import runtime_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
 weir, library = map(os.path.abspath, sys.argv[1:3])
@@ -46,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
         f.write(WORK.replace('\\\\n', '\\n'))
     # the processes end soon: they wait until the recorder has their spans
     out = subprocess.run([weir, 'record', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, 'work.py', library], cwd=folder, check=True,
-                         timeout=60, capture_output=True, text=True, env={**os.environ, 'WEIR_SPAN_WAIT_MS': '2000'}).stdout
+                         timeout=60, capture_output=True, text=True, env={**os.environ, 'WEIR_SPAN_WAIT_MS': '2000', **runtime_of(library)}).stdout
     r = subprocess.run([weir, 'flow', 't.weir', '--list', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
 tid = {line.split()[1]: int(line.split()[0]) for line in out.splitlines()}
 rows = [row for row in json.loads(r.stdout)['tables']['list']['rows'] if row['via'] == 'context']

@@ -32,6 +32,8 @@ class Calls:
         document = json.loads(run(folder, weir, 'query', '-i', trace, f'sort start | select {COLUMNS}', '--json'))
         self.by_tid = collections.defaultdict(list)
         for call in document['rows']:
+            if call['dur'] is None:  # before recording: of a sanitizer's own thread
+                continue
             call['start'] = int(document['origin']) + (call['start'] or 0)
             self.by_tid[call['tid']].append(call)
         self.ends = {(t, c['op'], c['start'] + c['dur']): c for t, calls in self.by_tid.items() for c in calls}

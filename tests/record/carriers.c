@@ -190,6 +190,9 @@ static void *carrier(void *arg)
 	}
 	if (fwrite(out, 1, len, stdout) != len)
 		_exit(4);
+	*variable() = NULL;
+	free(pair);
+	free(out);
 	return NULL;
 }
 

@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from sanitized import runtime_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WEIR, MARKS, HOSTILE, BLKIN, EXAMPLE = sys.argv[1:6]
@@ -406,8 +407,8 @@ lib.weir_span_end(s)
 @case
 def foreign(t, folder):
     """By ctypes: what the header has inline is a function of the library, too"""
-    library = os.path.join(os.path.dirname(WEIR), '..', 'span', 'libweir-span.so.1.0.0')
-    r = Recording(folder, [sys.executable, '-c', FOREIGN, os.path.realpath(library)], WEIR_SPAN_WAIT_MS='1000')
+    library = os.path.realpath(os.path.join(os.path.dirname(WEIR), '..', 'span', 'libweir-span.so.1.0.0'))
+    r = Recording(folder, [sys.executable, '-c', FOREIGN, library], WEIR_SPAN_WAIT_MS='1000', **runtime_of(library))
     spans = {s['name']: s for s in r.rows('from span')}
     t.check('foreign: spans', [(n, s['span_kind'], s['span_status']) for n, s in sorted(spans.items())] ==
             [('inner', 'client', 'error'), ('outer', 'internal', 'unset')], spans, r.err)

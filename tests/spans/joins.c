@@ -254,6 +254,7 @@ static void *pool_worker(void *arg)
 	struct job *j = arg;
 	long long number;
 
+	atomic_store(&j->ready, tid());
 	for (;;) {
 		until(&j->go);
 		if (read(j->in, &number, sizeof(number)) != sizeof(number))
@@ -295,6 +296,7 @@ static void pool(int event)
 	j.in = ends[0];
 	atomic_store(&j.go, 1);
 	start(&t, pool_worker, &j);
+	until(&j.ready);
 	for (int i = 0; i < 3; i++) {
 		struct mark m = begin(event ? "evented" : "queued", 0);
 
@@ -305,6 +307,7 @@ static void pool(int event)
 		until_done(++count);
 	}
 	if (!event) { /* the worker sleeps no more: it finds the next one there */
+		until_asleep(getpid(), j.ready);
 		atomic_store(&j.go, 0);
 		give(ends[1], 0); /* it waits in read() for this one */
 		until_done(++count);
@@ -566,7 +569,8 @@ static void servers(void)
 		if (connect(s[i], (struct sockaddr *)&at, sizeof(at)) < 0)
 			exit(16);
 	}
-	usleep(20000);
+	for (int i = 0; i < 2; i++) /* its answer shows that it accepted it, before any span */
+		ask(s[i], 0);
 	for (int i = 0; i < 4; i++) {
 		struct mark m = begin("asked", 0);
 

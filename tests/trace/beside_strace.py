@@ -18,14 +18,14 @@ from tap import Tap
 WEIR = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-PORT = 18441  # of the server that curl asks
+URL = "http://127.0.0.1:PORT/"  # of the server below
 
 PROGRAMS = {
     "cat": ["cat", "data"],
     "ls": ["ls", "-l", "."],
     "sh": ["sh", "-c", "cat data; exit 3"],
     "git": ["git", "-C", "repo", "status"],
-    "curl": ["curl", "-s", "--noproxy", "*", "http://127.0.0.1:%d/" % PORT],
+    "curl": ["curl", "-s", "--noproxy", "*", URL],
     "env": ["env", "-i", "PATH=/nosuch:/usr/bin:/bin", "nice", "true", "a b", ""],
     "structures": ["./python", "-S", "structures.py"],
 }
@@ -75,13 +75,13 @@ def alike(line, pids):
 def calls(path, folder):
     """The lines of each process, in the order in which they began, with numbers of processes made equal."""
     by_file = {}
-    pids = []
-    names = [n for n in os.listdir(folder) if n.startswith(os.path.basename(path) + ".")]
-    for name in sorted(names, key=lambda n: int(n.rsplit(".", 1)[1])):
-        pids.append(name.rsplit(".", 1)[1])
-    for pid in pids:
-        with open("%s.%s" % (path, pid), errors="surrogateescape") as f:
-            by_file[pid] = [alike(l.rstrip("\n"), pids) for l in f]
+    for name in os.listdir(folder):
+        if name.startswith(os.path.basename(path) + "."):
+            with open(os.path.join(folder, name), errors="surrogateescape") as f:
+                by_file[name.rsplit(".", 1)[1]] = f.read().splitlines()
+    # by the time of the first line: the number of a child is the smaller one when numbers begin anew
+    pids = sorted(by_file, key=lambda p: by_file[p][0].split()[0])
+    by_file = {p: [alike(l, pids) for l in by_file[p]] for p in pids}
     # a signal comes at any time: those of a thread are compared among themselves
     return [sorted(by_file[p], key=lambda l: l.startswith(("---", "rt_sigreturn"))) for p in pids]
 
@@ -91,8 +91,8 @@ def run(program, folder):
     out = os.path.join(folder, "out")
     os.mkdir(out)
     ways = {
-        "strace": ["strace", "-ff", "-tt", "-T", "-y", "-s", "32", "-o", out + "/strace"],
-        "weir": [WEIR, "trace", "-tt", "-s", "32", "-ff", "-o", out + "/weir", "--"],
+        "strace": ["strace", "-ff", "-ttt", "-T", "-y", "-s", "32", "-o", out + "/strace"],
+        "weir": [WEIR, "trace", "-ttt", "-s", "32", "-ff", "-o", out + "/weir", "--"],
     }
     result = []
     for name, way in ways.items():
@@ -145,15 +145,15 @@ class Server(socketserver.BaseRequestHandler):
 
 def main():
     tap = Tap()
-    socketserver.TCPServer.allow_reuse_address = True
-    server = socketserver.TCPServer(("127.0.0.1", PORT), Server)
+    server = socketserver.TCPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     if os.geteuid() or not shutil.which("strace"):
         tap.skip("beside strace", "it needs root and strace")
         return tap.end()
     for name in sys.argv[2:] or PROGRAMS:
         with tempfile.TemporaryDirectory(prefix="weir-strace-") as folder:
-            theirs, ours = run(PROGRAMS[name], folder)
+            url = URL.replace("PORT", str(server.server_address[1]))
+            theirs, ours = run([url if w == URL else w for w in PROGRAMS[name]], folder)
         tap.check("%s: as many threads" % name, len(ours) == len(theirs), "%d, %d" % (len(ours), len(theirs)))
         equal, differ, alone = 0, [], []
         for x, y in zip(theirs, ours):

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/saturate.h"
 #include "batch/batch.h"
 #include "batch/dims.h"
 #include "schema/ops.h"
@@ -35,7 +36,7 @@ struct feature_rest {
 } __attribute__((aligned(64)));
 struct feature_call {
 	int64_t start; /* ns since the epoch; null for a call entered before recording */
-	int64_t stop;  /* for an unfinished call: the end of recording */
+	int64_t stop;  /* for an unfinished call: the end of recording; null before any known end */
 	int64_t dur, bytes, flags;  /* 0 if null */
 	int64_t thread_id, file_id; /* ids of versions, as in the trace */
 	int64_t ret, pos, size, fd;
@@ -48,6 +49,12 @@ struct feature_call {
 	bool no_bytes;	  /* it is unknown whether it moved any */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct feature_call) == 128, "two lines");
+
+/* Its start, at least as far back as its duration; null if its end is unknown, too. */
+static inline int64_t feature_began(const struct feature_call *c)
+{
+	return c->start != FEATURE_NULL ? c->start : add_sat_signed(c->stop, -c->dur);
+}
 
 /* The meaning of the numbers. Grows with each batch; a feature may read it at any time. */
 struct feature_world {

@@ -279,8 +279,7 @@ static int stall_task(struct stall *s, uint32_t task, struct stall_task **ret)
 
 struct stall_sample stall_sample(const struct feature_call *c)
 {
-	return (struct stall_sample){.start =
-					     c->start != FEATURE_NULL ? c->start : c->stop - c->dur,
+	return (struct stall_sample){.start = feature_began(c),
 				     .stop = c->stop,
 				     .time = c->dur,
 				     .longest = c->dur,

@@ -82,7 +82,7 @@ static int stall_rows_find(struct stall_rows *r, const struct stall_key *key,
 		return 0;
 	r->count++;
 	**ret = (struct stall_row){.key = k,
-				   .first = s->start,
+				   .first = INT64_MAX,
 				   .last = s->stop,
 				   .last_start = FEATURE_NULL,
 				   .file = s->file,
@@ -126,7 +126,8 @@ static void stall_row_count(struct stall_row *row, const struct stall_sample *s)
 	row->time = add_sat_signed(row->time, add_sat_signed(s->time, s->paused));
 	row->paused = add_sat_signed(row->paused, s->paused);
 	row->longest = MAX(row->longest, s->longest);
-	row->first = MIN(row->first, s->start);
+	if (s->start != FEATURE_NULL)
+		row->first = MIN(row->first, s->start);
 	row->last = MAX(row->last, s->stop);
 	row->thread_id = s->thread_id;
 	row->several_files |= row->file != s->file;
@@ -203,8 +204,8 @@ static int stall_row_put(const struct stall_row *row, const struct feature_world
 	row_set(&to, STALL_PAUSED, row->paused);
 	row_set(&to, STALL_LONGEST, row->longest);
 	row_set(&to, STALL_TYPICAL, typical);
-	row_set(&to, STALL_FIRST, row->first);
-	row_set(&to, STALL_LAST, row->last);
+	row_set_if(&to, row->first != INT64_MAX, STALL_FIRST, row->first);
+	row_set_if(&to, row->last != FEATURE_NULL, STALL_LAST, row->last);
 	row_set_str(&to, STALL_WHAT, stall_words[row->key.what]);
 	row_set_if(&to, failed, STALL_ERR, row->err);
 	row_set_if(&to, row->has_runq, STALL_RUNQ, row->runq);

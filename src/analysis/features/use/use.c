@@ -364,9 +364,10 @@ static int use_find(struct use_state *s, struct use_task *t, const struct featur
 static void use_count(struct use *u, struct use_task *t, const struct feature_call *c,
 		      enum use_act act)
 {
-	int64_t start = c->start != FEATURE_NULL ? c->start : c->stop - c->dur;
+	int64_t start = feature_began(c);
 
-	u->first = MIN(u->first, start);
+	if (start != FEATURE_NULL)
+		u->first = MIN(u->first, start);
 	u->last = MAX(u->last, c->stop);
 	u->errors += c->err != 0;
 	u->bytes = add_sat_signed(

@@ -575,7 +575,8 @@ static int use_map_sync(struct use_state *s, const struct use_process *p,
 		u->calls++;
 		u->time = add_sat_signed(u->time, c->dur);
 		u->errors += c->err != 0;
-		u->first = MIN(u->first, c->stop - c->dur);
+		if (c->stop != FEATURE_NULL)
+			u->first = MIN(u->first, add_sat_signed(c->stop, -c->dur));
 		u->last = MAX(u->last, c->stop);
 		return use_sync_call(s, &none, u, c);
 	}

@@ -65,8 +65,9 @@ static int use_put_file(struct use_row *x, const struct use *u, struct batch_row
 static void use_put_sums(const struct use *u, struct batch_row *row)
 {
 
-	SET(FIRST, u->first);
-	SET(LAST, u->last);
+	/* null if the end of no call is known */
+	row_set_if(row, u->first != INT64_MAX, USE_FIRST, u->first);
+	row_set_if(row, u->last != 0, USE_LAST, u->last);
 	SET(CALLS, u->calls);
 	SET(BYTES, u->bytes);
 	SET(TIME, u->time);
