@@ -246,7 +246,7 @@ static int put_word(struct buf *to, const char *path)
 	return buf_printf(to, "'");
 }
 
-/* "beside calls: weir report block, disks, net": the commands that show these tables. */
+/* "further tables: weir report block, disks, net": the commands that show them. */
 static int put_also(struct buf *b, uint32_t with)
 {
 	const char *word, *separator = "\n      further tables: weir report ";

@@ -404,7 +404,7 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	if (t->source.compat)
 		fprintf(stderr,
 			"weir: %s 32-bit call%s counted but not recorded: only 64-bit calls can "
-			"be.\n",
+			"be recorded.\n",
 			format_count(t->source.compat).s,
 			t->source.compat == 1 ? " was" : "s were");
 	if (t->disk_full)

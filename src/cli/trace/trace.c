@@ -117,8 +117,8 @@ static int trace_main(const void *opts, int argc, char **argv)
 		return status;
 	if (!o->output && reads_stored(o))
 		text_pager_begin();
-	status = trace_run(o, argc, argv,
-			   split ? stderr : file); /* for messages about no particular thread */
+	/* with -ff, what concerns no particular thread goes to standard error */
+	status = trace_run(o, argc, argv, split ? stderr : file);
 	if (!o->output && reads_stored(o))
 		text_pager_end();
 	return status;

@@ -98,7 +98,7 @@ int duck_explain(struct engine *engine, const struct plan *p, struct buf *out, s
 	int r = translate(p, &o, &t, err);
 
 	if (r >= 0 && by_chosen(p, NULL))
-		r = buf_printf(out, "-- first the files that are left over, by arrays; then, where "
-				    "they are few, of these alone:\n");
+		r = buf_printf(out, "-- first finds the files with the largest sums, in arrays; if "
+				    "they are few, this statement reads only those:\n");
 	return r < 0 ? r : buf_append(out, t.sql.data, t.sql.len);
 }

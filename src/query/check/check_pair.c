@@ -373,7 +373,8 @@ static void no_arith(struct query_checker *c, const struct node *n, const struct
 	}
 	if (a->type.type == QUERY_SIZE && b->type.type == QUERY_DUR) {
 		query_fail(c->s, n->pos, n->len,
-			   "a size divided by a duration: rate(bytes) is bytes per second");
+			   "a size cannot be divided by a duration; use rate(bytes) for bytes per "
+			   "second");
 		return;
 	}
 	query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s: '%c' does not apply to these",

@@ -129,7 +129,7 @@ static int ended(struct question *q, int sig, const char *said)
 
 	switch (sig) {
 	case SIGXCPU:
-		return question_error(q, -ETIMEDOUT, "the statement took too long");
+		return question_error(q, -ETIMEDOUT, "the statement took longer than allowed");
 	case SIGABRT:
 		if (strstr(said, "bad_alloc"))
 			return question_error(q, -ENOMEM, "the statement ran out of memory");

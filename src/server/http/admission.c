@@ -130,8 +130,6 @@ static int queue_up(struct server *s, struct question *q)
 	return r;
 }
 
-/* ---- for background work ---- */
-
 int admission_take(struct question *q)
 {
 	struct server *s = q->server;
@@ -165,6 +163,8 @@ void admission_end(struct question *q)
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 }
+
+/* ---- for background work ---- */
 
 /* Waits until no question is running, or *wanted is true. False: the server stops. */
 static bool wait_idle(struct server *s, const bool *wanted)

@@ -78,7 +78,7 @@ static void question_fail(struct question *q, int code)
 	js_open(&j, '{');
 	js_key(&j, "error");
 	js_open(&j, '{');
-	if (status == 408)
+	if (status == 408 && code != -ETIMEDOUT)
 		js_key_string(&j, "message",
 			      "this took longer than allowed; use a shorter time range or a "
 			      "narrower filter");

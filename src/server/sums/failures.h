@@ -8,7 +8,7 @@
 #define FAILURES_MAX 1000000u /* combinations of operation, error and file; 32 MB */
 
 struct failures {
-	struct map calls; /* failure_key() -> number of calls */
+	struct map calls; /* failures_make_key() -> number of calls */
 	bool too_many;	  /* files beyond FAILURES_MAX are not distinguished */
 };
 

@@ -17,7 +17,6 @@ struct file_dense {
 };
 
 void file_dense_free(struct file_dense *d);
-/* Makes room for ids below want[] of each trace, unless so few of them (files[]) exist that a map is smaller. */
 bool file_dense_has(const struct file_dense *d, int64_t id);
 /* The slot of an id; NULL: it has none. */
 struct sums_file *file_dense_at(const struct file_dense *d, int64_t id);

@@ -252,9 +252,9 @@ static int add_conditional(scmp_filter_ctx f)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, not_exec);
 	if (r >= 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, thread);
-	/* its flags are in memory, which a filter cannot read; libc falls back to clone() */
 	if (r < 0)
 		return r;
+	/* its flags are in memory, which a filter cannot read; libc falls back to clone() */
 	r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (r < 0)
 		return r;
