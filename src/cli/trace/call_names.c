@@ -311,11 +311,6 @@ static void call_names_put_error(struct call_writer *w, int64_t e)
 		call_put(w, "-1 %s", word);
 }
 
-static bool call_names_is_call(const struct call_writer *w, const char *name)
-{
-	return w->def && !strcmp(w->def->name, name);
-}
-
 /* The new descriptor; its file is the second one if the call also took a descriptor. */
 static void put_new_fd(struct call_writer *w, int64_t ret)
 {
@@ -348,8 +343,8 @@ static void put_fcntl_result(struct call_writer *w, int64_t ret)
 /* True if the call timed out: strace prints that as the reason for 0. */
 static bool timed_out(const struct call_writer *w, int64_t ret)
 {
-	return ret == 0 && (call_names_is_call(w, "poll") || call_names_is_call(w, "ppoll") ||
-			    call_names_is_call(w, "select") || call_names_is_call(w, "pselect6"));
+	return ret == 0 && (call_is(w, "poll") || call_is(w, "ppoll") || call_is(w, "select") ||
+			    call_is(w, "pselect6"));
 }
 
 void call_put_result(struct call_writer *w)
@@ -368,9 +363,9 @@ void call_put_result(struct call_writer *w)
 		put_new_fd(w, ret);
 	else if (kind == RET_ADDR)
 		call_put(w, "%#llx", (unsigned long long)ret);
-	else if (call_names_is_call(w, "fcntl"))
+	else if (call_is(w, "fcntl"))
 		put_fcntl_result(w, ret);
-	else if (call_names_is_call(w, "umask"))
+	else if (call_is(w, "umask"))
 		flags_print_mode(w->to, (uint64_t)ret);
 	else
 		call_put(w, "%lld%s", (long long)ret, timed_out(w, ret) ? " (Timeout)" : "");

@@ -2,6 +2,8 @@
 /* call_names.h: prints descriptors, addresses and results as strace -yy annotates them; only for call_text.c. */
 #pragma once
 
+#include <string.h>
+
 #include "cli/trace/call_text.h"
 #include "schema/ops.h"
 
@@ -16,6 +18,11 @@ struct call_writer {
 };
 
 void call_put(struct call_writer *w, const char *fmt, ...) _printf_(2, 3);
+
+static inline bool call_is(const struct call_writer *w, const char *name)
+{
+	return w->def && !strcmp(w->def->name, name);
+}
 
 static inline bool call_has(const struct call_writer *w, unsigned int column)
 {

@@ -4,6 +4,7 @@
  * the same on all machines that weir supports, except struct stat, which is that of x86-64.
  */
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -17,14 +18,8 @@
 #include "schema/flags.h"
 #include "schema/structs.h"
 
-#define CLONE_CHILD_IDS 0x1200000 /* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
-#define POLL_BYTES	8
-#define EPOLL_BYTES	12
-
-static bool struct_is_call(const struct call_writer *w, const char *name)
-{
-	return w->def && !strcmp(w->def->name, name);
-}
+#define POLL_BYTES  8
+#define EPOLL_BYTES 12
 
 static void put_words_of(struct call_writer *w, const char *name, enum word_set words,
 			 uint64_t value)
@@ -166,7 +161,7 @@ static void put_epoll(struct call_writer *w, struct bytes b)
 {
 	int64_t ret = call_value(w, OP_RET, 0);
 
-	if (struct_is_call(w, "epoll_ctl")) {
+	if (call_is(w, "epoll_ctl")) {
 		put_epoll_event(w, b, 0);
 		return;
 	}
@@ -327,9 +322,9 @@ static void put_clone_args(struct call_writer *w, struct bytes b)
 		const char *name;
 		size_t at;
 		uint64_t flags; /* the field is unused unless one of these flags is set */
-	} ids[] = {{"pidfd", 8, 0x1000},
-		   {"child_tid", 16, CLONE_CHILD_IDS},
-		   {"parent_tid", 24, 0x100000}};
+	} ids[] = {{"pidfd", 8, CLONE_PIDFD},
+		   {"child_tid", 16, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID},
+		   {"parent_tid", 24, CLONE_PARENT_SETTID}};
 	uint64_t flags = memory_u64(b, 0);
 
 	put_words_of(w, "{flags", WORDS_CLONE, flags);
@@ -348,7 +343,7 @@ static void put_clone_args(struct call_writer *w, struct bytes b)
 	else
 		call_put(w, ", stack=NULL");
 	call_put(w, ", stack_size=%#llx", (unsigned long long)memory_u64(b, 48));
-	if (flags & 0x80000)
+	if (flags & CLONE_SETTLS)
 		call_put(w, ", tls=%#llx", (unsigned long long)memory_u64(b, 56));
 	call_put(w, "}");
 }
@@ -415,16 +410,16 @@ static bool put_buffer(struct call_writer *w, const struct wire_detail_step *s, 
 /* True if the call left the argument unchanged: nanosleep() fills in the remainder only when interrupted. */
 static bool is_left_alone(const struct call_writer *w, unsigned int i)
 {
-	bool rest = (struct_is_call(w, "nanosleep") && i == 1) ||
-		    (struct_is_call(w, "clock_nanosleep") && i == 3);
+	bool rest =
+		(call_is(w, "nanosleep") && i == 1) || (call_is(w, "clock_nanosleep") && i == 3);
 	/* on exit, select's timeout holds the remaining time */
-	bool left = struct_is_call(w, "select") && i == 4;
+	bool left = call_is(w, "select") && i == 4;
 
 	/* EPOLL_CTL_DEL ignores the event */
-	bool unused = struct_is_call(w, "epoll_ctl") && call_value(w, OP_A1, 0) == EPOLL_CTL_DEL;
+	bool unused = call_is(w, "epoll_ctl") && call_value(w, OP_A1, 0) == EPOLL_CTL_DEL;
 
 	return (rest && call_value(w, OP_RET, 0) >= 0) || left || unused ||
-	       (struct_is_call(w, "wait4") && i == 1 && call_value(w, OP_RET, 0) == 0);
+	       (call_is(w, "wait4") && i == 1 && call_value(w, OP_RET, 0) == 0);
 }
 
 /* Structures whose bytes are sufficient to print them. */
@@ -636,7 +631,7 @@ static void put_select_result(struct call_writer *w)
 	}
 	if (left.len && call_value(w, OP_RET, 0) > 0) {
 		call_put(w, "%sleft ", separator);
-		put_pair_of(w, left, 0, struct_is_call(w, "select") ? "tv_usec" : "tv_nsec");
+		put_pair_of(w, left, 0, call_is(w, "select") ? "tv_usec" : "tv_nsec");
 		separator = ", ";
 	}
 	call_put(w, *separator == ',' ? ")" : "");
@@ -648,8 +643,8 @@ void call_put_result_struct(struct call_writer *w)
 
 	if (ret < 0 || w->style->brief)
 		return;
-	if (struct_is_call(w, "poll") || struct_is_call(w, "ppoll"))
+	if (call_is(w, "poll") || call_is(w, "ppoll"))
 		put_poll_result(w);
-	else if (struct_is_call(w, "select") || struct_is_call(w, "pselect6"))
+	else if (call_is(w, "select") || call_is(w, "pselect6"))
 		put_select_result(w);
 }

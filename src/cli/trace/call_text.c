@@ -4,6 +4,8 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,11 +22,6 @@
 #define ARGUMENT_MAX ((size_t)64) /* bytes of each */
 
 static const struct call_text_style plain_style;
-
-static bool call_text_is_call(const struct call_writer *w, const char *name)
-{
-	return w->def && !strcmp(w->def->name, name);
-}
 
 static bool call_text_has_role(const struct call_writer *w, enum arg_role role)
 {
@@ -300,20 +297,20 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 		return true;
 	if (role == ARG_MODE && call_text_has_role(w, ARG_FLAGS) && w->def->ret == RET_FD)
 		return !creates(w);
-	if (role == ARG_PTR && call_text_is_call(w, "mq_open"))
+	if (role == ARG_PTR && call_is(w, "mq_open"))
 		return !creates(w);
 	if (role == ARG_DEV && i && w->def->args[i - 1].role == ARG_MODE)
 		return !is_device(w, OP_A0 + i - 1);
-	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
+	if (call_is(w, "futex") && !is_futex_argument(w, i))
 		return true;
-	if (call_text_is_call(w, "prctl") && !call_prctl_has(w, i))
+	if (call_is(w, "prctl") && !call_prctl_has(w, i))
 		return true;
-	if (call_text_is_call(w, "ioctl") && i == 2) {
+	if (call_is(w, "ioctl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
 		return command == FIOCLEX || command == FIONCLEX;
 	}
-	if (call_text_is_call(w, "fcntl") && i == 2) {
+	if (call_is(w, "fcntl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
 		return command == F_GETFD || command == F_GETFL || command == F_GETOWN ||
@@ -356,10 +353,8 @@ static void put_socket_option(struct call_writer *w)
 		int64_t level;
 		enum word_set words;
 	} levels[] = {
-		{SOL_SOCKET, WORDS_SOCK_OPTION},
-		{6, WORDS_TCP_OPTION},
-		{0, WORDS_IP_OPTION},
-		{41, WORDS_IPV6_OPTION},
+		{SOL_SOCKET, WORDS_SOCK_OPTION},     {IPPROTO_TCP, WORDS_TCP_OPTION},
+		{IPPROTO_IP, WORDS_IP_OPTION},	     {IPPROTO_IPV6, WORDS_IPV6_OPTION},
 		{SOL_NETLINK, WORDS_NETLINK_OPTION},
 	};
 
@@ -462,29 +457,28 @@ static void put_environment(struct call_writer *w, unsigned int i)
 
 static bool is_exec(const struct call_writer *w)
 {
-	return call_text_is_call(w, "execve") || call_text_is_call(w, "execveat");
+	return call_is(w, "execve") || call_is(w, "execveat");
 }
 
 /* Prints arguments with a special form. False: it is not one of these. */
 static bool put_special(struct call_writer *w, unsigned int i)
 {
-	if (call_text_is_call(w, "fcntl") && i == 2 && call_has(w, OP_A2))
+	if (call_is(w, "fcntl") && i == 2 && call_has(w, OP_A2))
 		put_fcntl_argument(w);
-	else if (call_text_is_call(w, "futex"))
+	else if (call_is(w, "futex"))
 		return put_futex_argument(w, i);
-	else if (call_text_is_call(w, "prctl"))
+	else if (call_is(w, "prctl"))
 		return call_prctl_put(w, i);
-	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
-		 i == 2)
+	else if ((call_is(w, "setsockopt") || call_is(w, "getsockopt")) && i == 2)
 		put_socket_option(w);
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
 		put_argv(w, i);
 	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
 		put_environment(w, i);
-	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
+	else if ((call_is(w, "socket") || call_is(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
-	else if (call_text_is_call(w, "memfd_create") && i == 0)
+	else if (call_is(w, "memfd_create") && i == 0)
 		return put_memfd_name(w);
 	else
 		return false;
@@ -544,7 +538,7 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		put_size(w);
 		break;
 	case ARG_POS:
-		if (call_text_is_call(w, "mmap") && call_value(w, OP_POS, 0) > 0)
+		if (call_is(w, "mmap") && call_value(w, OP_POS, 0) > 0)
 			call_put(w, "%#llx", (unsigned long long)call_value(w, OP_POS, 0));
 		else
 			call_text_put_number(w, OP_POS, "?");
@@ -625,11 +619,11 @@ static void put_clone(struct call_writer *w)
 		call_put(w, call_has(w, OP_A1) ? "NULL" : "?");
 	call_put(w, ", flags=");
 	put_words(w, WORDS_CLONE, OP_FLAGS);
-	if (flags & 0x101000) /* CLONE_PARENT_SETTID, CLONE_PIDFD */
+	if (flags & (CLONE_PARENT_SETTID | CLONE_PIDFD))
 		call_put(w, ", parent_tid=...");
-	if (flags & 0x80000 && call_has(w, OP_A4)) /* CLONE_SETTLS */
+	if (flags & CLONE_SETTLS && call_has(w, OP_A4))
 		call_put(w, ", tls=%#llx", (unsigned long long)call_value(w, OP_A4, 0));
-	if (flags & 0x1200000 && call_has(w, OP_A3)) /* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
+	if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) && call_has(w, OP_A3))
 		call_put(w, ", child_tidptr=%#llx", (unsigned long long)call_value(w, OP_A3, 0));
 }
 
@@ -674,7 +668,7 @@ static void call_text_put_call(struct call_writer *w)
 	call_text_put_name(w);
 	if (!w->def || !w->def->decoded) {
 		put_undecoded(w);
-	} else if (call_text_is_call(w, "clone")) {
+	} else if (call_is(w, "clone")) {
 		put_clone(w);
 	} else {
 		for (unsigned int i = 0; i < w->def->arg_count; i++) {
