@@ -106,7 +106,8 @@
 	  "bytes written since the last sync of the file or file system by any process")           \
 	C(USE, use, RENAMED, renamed, INT, "", "times that the process renamed it")                \
 	C(USE, use, UNSYNCED, unsynced, INT, "",                                                   \
-	  "those over a file known to exist, without syncing its own data first")                  \
+	  "those over a file known to exist, without syncing its own data first; a part that was " \
+	  "changed after a sync of the whole does not count")                                      \
 	C(USE, use, FOLDER_UNSYNCED, folder_unsynced, INT, "",                                     \
 	  "1: it created or renamed the file and synced it, but nobody synced the folder "         \
 	  "afterwards")                                                                            \

@@ -173,6 +173,17 @@ def replaced():
                 os.fsync(f.fileno())
         os.rename('state.tmp', 'state')
     told('state.tmp', renamed=1, unsynced=1)
+    # a mark changed in place after the sync, what was appended after it, what was written anew
+    for name, cut, pos, data, unsynced in (('marked', 100, 4, b'\2', 0), ('longer', 100, 100, b'\2', 1), ('anew', 0, 0, b'x' * 50, 1)):
+        open(name, 'wb').close()
+        with open(f'{name}.tmp', 'wb') as f:
+            f.write(b'x' * 100)
+            f.flush()
+            os.fsync(f.fileno())
+            f.truncate(cut)
+            os.pwrite(f.fileno(), data, pos)
+        os.rename(f'{name}.tmp', name)
+        told(f'{name}.tmp', renamed=1, unsynced=unsynced)
     folder = os.open('.', os.O_RDONLY)
     with open('durable.tmp', 'wb') as f:
         f.write(b'x')

@@ -106,6 +106,7 @@ struct use_write {
 	struct hist hist;
 	int64_t bytes, time, first, stop, to, covered;
 	int64_t dirty, dirty_at; /* bytes since the last sync, and the time of the last write */
+	int64_t synced_stop;	 /* `stop` at the last sync; 0: none since it was truncated */
 	uint32_t dirty_epoch;
 	uint32_t writes, small, next, appends;
 	/* calls of the thread after a write, and after a successful sync (use_watch.c) */

@@ -346,6 +346,8 @@ static int use_count_cut(struct use_state *s, struct use *u, int64_t size, bool 
 		if (!rest)
 			return -ENOMEM;
 		rest->truncated++;
+		if (u->write)
+			u->write->synced_stop = 0;
 	}
 	return use_file_cut(s, f, u, size);
 }
@@ -419,6 +421,17 @@ static int use_open_call(struct use_state *s, struct use_task *t, struct use *u,
 
 /* ---- renames, links, removals ---- */
 
+/*
+ * True if a power failure after the rename could leave a file without its data. One that was synced in its full length is
+ * there, even if a mark in it was changed afterwards, as Erlang's disk_log does when it closes a log.
+ */
+static bool use_is_unsynced(const struct use_state *s, const struct use *u)
+{
+	const struct use_write *w = u->write;
+
+	return use_dirty(s, u) > 0 && (w->stop > w->synced_stop || w->dirty >= w->stop);
+}
+
 static int use_rename_call(struct use_state *s, const struct use_task *t, struct use *u,
 			   const struct feature_call *c)
 {
@@ -439,7 +452,7 @@ static int use_rename_call(struct use_state *s, const struct use_task *t, struct
 		over = NAME_GONE;
 	rest->renamed++;
 	rest->unsynced += over != NAME_GONE && over != NAME_FILE + (uint64_t)u->file &&
-			  !(c->flags & RENAME_EXCHANGE) && use_dirty(s, u) > 0;
+			  !(c->flags & RENAME_EXCHANGE) && use_is_unsynced(s, u);
 	rest->folder = use_folder_key(s, t->space, second);
 	rest->named_at = c->stop;
 	if (state->type == FILE_TYPE_DIRECTORY) { /* contains any number of files */
@@ -505,8 +518,10 @@ static int use_sync_call(struct use_state *s, const struct use_task *t, struct u
 	rest->synced_at = c->stop;
 	if (f)
 		f->epoch++;
-	if (u->write)
+	if (u->write) {
 		u->write->dirty = 0;
+		u->write->synced_stop = u->write->stop;
+	}
 	if (use_act_of(s, c) == ACT_SYNC_FS) {
 		d = dims_file(s->world->dims, c->file_id, &room);
 		return d ? map_set(&s->devices, (uint64_t)d->dev, (uint64_t)began) : 0;
