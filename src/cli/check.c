@@ -249,13 +249,6 @@ static int check_each_trace(struct check *c, const char *path, struct error *err
 	return 0;
 }
 
-static bool is_trace(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-	return fd >= 0 && store_fd_is_trace(fd);
-}
-
 static int check_folder(struct check *c, const char *path, struct error *err)
 {
 	struct dirent **names = NULL;
@@ -270,7 +263,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 		if (r >= 0 && names[i]->d_name[0] != '.') {
 			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
-			else if (is_trace(file))
+			else if (store_path_is_trace(file))
 				r = check_each_trace(c, file, err);
 		}
 		free(names[i]);

@@ -253,14 +253,7 @@ void output_free(struct output *o)
 
 int output_spare_trace(const char *option, const char *path, struct error *err)
 {
-	struct stat st;
-	_cleanup_close_ int fd = -1;
-
-	/* opening a pipe could block, or wake its reader */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || !store_fd_is_trace(fd))
+	if (!store_path_is_trace(path))
 		return 0;
 	return error_set(err, -EINVAL,
 			 "%s %s: is a trace and would be overwritten: name another file", option,

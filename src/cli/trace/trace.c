@@ -55,19 +55,9 @@ static int trace_check(const struct trace_opts *o)
 /* Rejects a trace in the place of a command. 0 or 2. */
 static int check_command(const struct trace_opts *o, int argc, char **argv)
 {
-	static const char mark[] = {'W', 'E', 'I', 'R', 'T', 'R', 'C', '\n'}; /* docs/FORMAT.md */
 	_cleanup_buf_ struct buf word = {0};
-	char begin[sizeof(mark)] = "";
-	struct stat st;
-	FILE *f = argc && !reads_stored(o) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode)
-			  ? fopen(argv[0], "re")
-			  : NULL;
-	bool is_trace =
-		f && fread(begin, sizeof(begin), 1, f) == 1 && !memcmp(begin, mark, sizeof(mark));
 
-	if (f)
-		fclose(f);
-	if (!is_trace)
+	if (!argc || reads_stored(o) || !store_path_is_trace(argv[0]))
 		return 0;
 	return fail_usage("trace: %s is a trace, not a command: weir trace -i %s", argv[0],
 			  shell_word(&word, argv[0], strlen(argv[0])) < 0 ? "TRACE"
