@@ -177,6 +177,7 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 		/* a line that is wrapped in any case has room */
 		if (left < PATH_LEAST)
 			left = MAX(page_width() / 2, (size_t)PATH_LEAST);
+		buf_fail(&name, report_put_host(r, v->most->file_id, &name));
 		buf_fail(to, file_lines_name(r->lines, r->dims, v->most->file_id, &name));
 		return format_path(to, name.data, name.len, left);
 	}
@@ -205,6 +206,7 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	}
 	if (whose->time_ns < v->most->time_ns / 2)
 		return buf_printf(to, " by %s processes", format_count(count).s);
+	buf_fail(&name, report_put_host(r, whose->thread_id, &name));
 	buf_fail(to, names_process(r->dims, whose->thread_id, &name));
 	buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
 			       ? ", mostly by "
