@@ -17,9 +17,9 @@
 
 void finding_free(struct finding *f)
 {
-	struct buf *const texts[] = {&f->path,	   &f->pattern, &f->peer,
-				     &f->process,  &f->thread,	&f->sentence,
-				     &f->evidence, &f->change,	&f->show};
+	struct buf *const texts[] = {&f->path,	 &f->pattern,  &f->peer,     &f->process,
+				     &f->thread, &f->sentence, &f->evidence, &f->change,
+				     &f->show,	 &f->host};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		buf_free(texts[i]);
