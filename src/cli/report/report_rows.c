@@ -586,7 +586,8 @@ const char *report_column_name(size_t i)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		for (size_t c = 0; c < kinds[k].column_count; c++) {
-			if (!is_named_before(k, kinds[k].columns[c].name) && !i--)
+			if (!kinds[k].columns[c].people &&
+			    !is_named_before(k, kinds[k].columns[c].name) && !i--)
 				return kinds[k].columns[c].name;
 		}
 	}
