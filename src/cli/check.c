@@ -148,7 +148,7 @@ static void check_print_verdict(const struct check *c, const struct check_result
 {
 	const char *name = buf_str((struct buf *)&c->name);
 
-	if (r->faults > c->shown)
+	if (c->shown && r->faults > c->shown)
 		printf("%s: and %s more: --head %llu\n", name, format_count(r->faults - c->shown).s,
 		       (unsigned long long)r->faults);
 	printf("%s: ", name);

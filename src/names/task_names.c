@@ -221,6 +221,29 @@ int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct b
 	return 0;
 }
 
+bool names_host_is_new(const struct dims *d, size_t i)
+{
+	struct bytes name = dims_host(d, dims_id_at(d, TABLE_HOST, i))->name;
+
+	for (size_t k = 0; k < i; k++) {
+		struct bytes other = dims_host(d, dims_id_at(d, TABLE_HOST, k))->name;
+
+		if (name.len == other.len &&
+		    (!name.len || !memcmp(name.data, other.data, name.len)))
+			return false;
+	}
+	return true;
+}
+
+size_t names_hosts(const struct dims *d)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++)
+		count += names_host_is_new(d, i);
+	return count;
+}
+
 int64_t names_process_of(const struct dims *d, int64_t thread_id)
 {
 	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);

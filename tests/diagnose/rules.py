@@ -218,6 +218,13 @@ def own(trace):
     shutil.copy(trace, 'second.trace')
     r = run('diagnose', '-i', trace, '-i', 'second.trace', '--only', 'own-rule', '--rules', path)
     check('the command that shows it names all traces', f"weir query -i {trace} -i second.trace 'by op" in r.stdout, r.stdout, r.stderr)
+    for host, seed in (('a', '1'), ('b', '2')):
+        run('synth', '-o', f'{host}.trace', '--host', host, '--seed', seed, '--rows', '10000')
+    r = run('diagnose', '-i', 'a.trace', '-i', 'b.trace')
+    check('traces of two hosts: the first line counts them', r.stdout.startswith('a.trace and 1 more '), r.stdout, r.stderr)
+    for host in 'ab':
+        check(f'a finding on {host} names it, and the command shows its calls only',
+              f' host {host}: db_bench' in r.stdout and f"-i a.trace -i b.trace --host {host} 'where" in r.stdout, r.stdout, r.stderr)
     check('and fills its sentence', found[0]['sentence'].endswith(' calls, 7 B, 7, a "b", "a \\"b\\"", {each}'), found)
     for when, runs in (('use max(torn) < 0', False), ('op op == ptrace', False), ('op op == ptrace\nuse max(torn) < 0', False),
                        ('op op in (ptrace, pwrite64)', True), ('use max(torn) < 0\nstall count(*) >= 0 -- a comment', True)):

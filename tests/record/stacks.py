@@ -69,6 +69,8 @@ def exports(t, r):
     t.check('the sums are those of the calls', sum(map(int, folded.values())) == sql == rows['with']['calls'], folded, sql)
     by = {x['stack']: x['n'] for x in r.rows('stack_id is not null | by stack | count() as n')}
     t.check('by stack gives the same', by == {k: int(v) for k, v in folded.items()}, by, folded)
+    screen = r.ask('stacks', warnings=False)
+    t.check('a small share is not shown as nothing', ' <1 %' in screen and ' 0 %' not in screen, screen)
     path = r.path + '.pb.gz'
     said = r.ask('report', 'stacks', '--pprof', path)
     with gzip.open(path) as f:

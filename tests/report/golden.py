@@ -100,6 +100,16 @@ def several(tap, weir, folder):
         os.link(os.path.join(folder, name + ".trace"), os.path.join(inside, name + ".trace"))
     page = run(weir, ["report", "two"], folder)[0].decode().splitlines()
     tap.check("two traces, two streams", "two/mixed.trace and 1 more   synthetic: 2 streams" in page[1], page[1])
+    tap.check("two traces, one host", "   host synth" in page[1], page[1])
+    run(weir, ["synth", "-o", "second.trace", "--host", "b"] + TRACES["mixed"], folder)
+    page = run(weir, ["report", "mixed.trace", "second.trace"], folder)[0].decode()
+    tap.check("both hosts are named", "   hosts synth, b" in page.splitlines()[1], page)
+    tap.check("threads and files of two hosts", all(w in page for w in (" synth:fio ", " b:fio ", " b:/mnt/fio/job.0.0")), page)
+    for table, name in (("threads", "fio"), ("processes", "fio"), ("files", "/mnt/fio/job.0.0"), ("slow", "fio"), ("errors", "/"), ("peers", "clients")):
+        out = run(weir, ["report", table, "mixed.trace", "second.trace"], folder)[0].decode()
+        tap.check(table + " of two hosts", "  synth:" + name in out and "  b:" + name in out, out)
+    out = run(weir, ["report", "threads", "mixed.trace", "second.trace", "--json"], folder)[0].decode()
+    tap.check("names in JSON are the programs'", '"fio"' in out and "b:fio" not in out, out)
 
 
 def load_rows(rows, path):

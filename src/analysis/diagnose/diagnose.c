@@ -17,9 +17,9 @@
 
 void finding_free(struct finding *f)
 {
-	struct buf *const texts[] = {&f->path,	   &f->pattern, &f->peer,
-				     &f->process,  &f->thread,	&f->sentence,
-				     &f->evidence, &f->change,	&f->show};
+	struct buf *const texts[] = {&f->path,	 &f->pattern,  &f->peer,     &f->process,
+				     &f->thread, &f->sentence, &f->evidence, &f->change,
+				     &f->show,	 &f->host};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		buf_free(texts[i]);
@@ -625,15 +625,20 @@ static int diagnose_instead(const void *options, struct buf *text, struct error 
 	return r < 0 ? r : 1;
 }
 
+static const char *diagnose_rule_word(size_t i)
+{
+	return rule_texts[i].name;
+}
+
 static const struct option diagnose_options[] = {
 	{0, "rules", OPTION_LIST, "FILE",
 	 "additional rules: a file, or a folder of *.rule files; a rule of an existing name "
 	 "replaces that one",
 	 offsetof(struct diagnose_flags, rules)},
 	{0, "only", OPTION_LIST, "RULE", "run this rule alone; repeatable",
-	 offsetof(struct diagnose_flags, only)},
+	 offsetof(struct diagnose_flags, only), .words = diagnose_rule_word},
 	{0, "without", OPTION_LIST, "RULE", "leave this rule out; repeatable",
-	 offsetof(struct diagnose_flags, without)},
+	 offsetof(struct diagnose_flags, without), .words = diagnose_rule_word},
 	{0, "level", OPTION_STRING, "LEVEL",
 	 "exit with status 3 if a finding has this level or a higher one: note, warning, problem",
 	 offsetof(struct diagnose_flags, level)},
@@ -643,7 +648,7 @@ static const struct option diagnose_options[] = {
 	{0, "explain", OPTION_STRING, "RULE",
 	 "print what a rule looks for, why, and with which thresholds; all: list the rules; "
 	 "markdown: all of them as a page",
-	 offsetof(struct diagnose_flags, explain)},
+	 offsetof(struct diagnose_flags, explain), .words = diagnose_rule_word},
 	{0, "fresh", OPTION_FLAG, NULL, "compute the features again, even if the trace has them",
 	 offsetof(struct diagnose_flags, fresh)},
 	{0},

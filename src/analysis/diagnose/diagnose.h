@@ -71,6 +71,7 @@ struct finding {
 	size_t others; /* number of further groups of the rule that did not become findings */
 	size_t rows;
 	struct buf path, pattern, peer, process, thread;
+	struct buf host; /* the machine, if the traces are of several */
 	int64_t pid, tid;
 	struct buf sentence, evidence, change, show;
 	const char *sure;	    /* "yes", or the reason why not */

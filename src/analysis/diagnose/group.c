@@ -348,6 +348,27 @@ static int finding_fill(const struct diagnose_context *c, const struct finding *
 	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;
 }
 
+/* Sets the machine that a finding is about, if the traces are of several, and names it in the evidence. */
+static int finding_put_host(const struct diagnose_context *c, struct finding *f)
+{
+	const struct dims *d = store_dims(c->run->store);
+	const struct dims_host *h = NULL;
+	bool several = names_hosts(d) > 1;
+	int r;
+
+	for (size_t i = 0; i < DIAGNOSE_IDS && several && !h; i++) {
+		if (f->row.id[i] >= 0)
+			h = dims_host(d, dims_machine(d, f->row.id[i]));
+	}
+	/* a group of several processes may be of several machines */
+	if (!h || (f->rows > 1 && f->processes != 1))
+		return 0;
+	r = buf_append(&f->host, h->name.data, h->name.len);
+	return r < 0 ? r
+		     : buf_printf(&f->evidence, "host %s%s", buf_str(&f->host),
+				  f->rule->evidence ? ": " : "");
+}
+
 static int finding_write(const struct diagnose_context *c, struct finding *f, struct error *err)
 {
 	_cleanup_buf_ struct buf glob = {0};
@@ -366,6 +387,8 @@ static int finding_write(const struct diagnose_context *c, struct finding *f, st
 		r = buf_printf(&f->sentence, " (%zu processes)", f->processes);
 	else if (r >= 0 && f->rows > 1 && !several)
 		r = buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
+	if (r >= 0)
+		r = finding_put_host(c, f);
 	if (r >= 0)
 		r = finding_fill(c, f, f->rule->evidence, values, count, &f->evidence, err);
 	if (r >= 0)

@@ -379,7 +379,7 @@ static int print_tree(const struct flow_view *f, size_t table)
 
 	printf("\n%s\n",
 	       rows ? "every later place of these bytes, with the time since they were first moved"
-		    : "--of: no such call moved bytes");
+		    : "no call that --from or --of selects moved bytes");
 	for (size_t i = 0; i < rows && r >= 0; i++)
 		r = print_place(f, table, i);
 	if (result->tree_left_out)

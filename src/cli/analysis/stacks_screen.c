@@ -107,8 +107,8 @@ static int print_row(const struct stacks_sums *s, const struct stacks_row *row, 
 	uint64_t own = row->sums[s->weight];
 	int r;
 
-	printf("%s%9s%s %3.0f %%   %s call%s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
-	       text_style(TEXT_PLAIN), all ? 100.0 * (double)own / (double)all : 0.0,
+	printf("%s%9s%s %5s   %s call%s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
+	       text_style(TEXT_PLAIN), format_percent(own, all).s,
 	       format_count(row->sums[STACKS_CALLS]).s, row->sums[STACKS_CALLS] == 1 ? "" : "s");
 	if (s->weight != STACKS_TIME)
 		printf("   %s", format_dur((int64_t)row->sums[STACKS_TIME]).s);

@@ -134,6 +134,11 @@ static int diagnose_put_show(const struct analysis_view *v, const struct finding
 	int r;
 
 	buf_printf(&line, "weir query%s ", buf_str(&v->traces[0].inputs));
+	if (f->host.len) {
+		buf_printf(&line, "--host ");
+		buf_fail(&line, shell_word(&line, f->host.data, f->host.len));
+		buf_printf(&line, " ");
+	}
 	r = shell_word(&line, f->show.data, f->show.len);
 	if (r < 0)
 		return r;
@@ -170,14 +175,14 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s in I/O and non-idle waits   (37 rules ran, 35 found nothing else)" */
+/* "2 findings cost 21.3 s of 24.0 s in I/O and non-idle waits   (35 of 37 rules found nothing)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
 	char rules[96], line[160];
 
-	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing%s)", d->ran,
-		 d->ran - d->found, d->found ? " else" : "");
+	snprintf(rules, sizeof(rules), "(%zu of %zu rules found nothing)", d->ran - d->found,
+		 d->ran);
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
@@ -272,6 +277,8 @@ int diagnose_screen(const struct analysis_view *v)
 
 	if (r < 0)
 		return r;
+	if (store_trace_count(v->runs[0].store) > 1)
+		buf_printf(&name, " and %zu more", store_trace_count(v->runs[0].store) - 1);
 	printf("%s%s%s   %s\n\n", text_style(TEXT_BOLD), buf_str(&name), text_style(TEXT_PLAIN),
 	       format_dur(d->last - d->first).s);
 	diagnose_put_headline(d);

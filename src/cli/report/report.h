@@ -16,6 +16,7 @@
 #define REPORT_RUNQ_PART \
 	10 /* a lack of CPUs is shown if it is at least 1 / this of the time in calls */
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
+#define REPORT_HOST_MAX	      16   /* columns of a machine's name */
 #define REPORT_TREE_KEY	      "t:" /* prefix of the keys of trees in group_tree() */
 #define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
 
@@ -109,6 +110,7 @@ struct report {
 	uint64_t masked;	    /* arguments that looked like secrets */
 	uint64_t left_out;	    /* calls that these options dropped after they had ended */
 	size_t synthetic;	    /* number of synthetic traces */
+	size_t hosts;		    /* number of machines with different names */
 };
 
 /*
@@ -140,7 +142,12 @@ static inline struct text report_time(uint64_t ns)
 int64_t report_quantile(const struct rollup_row *row, double q);
 /* A point in time in the form that the options request. */
 struct text report_when(const struct report *r, int64_t ns);
-/* The name of a thread (its comm), safe for the terminal; "" if unknown. */
+/*
+ * Appends "db1:" if the traces are of several machines, since their threads and files may have equal names; `id`: of a
+ * thread, process or file. Nothing in JSON.
+ */
+int report_put_host(const struct report *r, int64_t id, struct buf *out);
+/* The name of a thread (its comm), safe for the terminal; "" if unknown. Of several machines: "db1:fio". */
 int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
 /* Formats the call of a row as one line of at most `width` columns. */
 int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,

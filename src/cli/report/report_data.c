@@ -267,6 +267,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	mark_text_settle(&r->command, store_trace_count(r->store));
 	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
+	r->hosts = names_hosts(r->dims);
 	e = lines ? report_data_group_files(r, &scan) : 0;
 	if (e < 0)
 		return error_errno(err, e, "grouping files");

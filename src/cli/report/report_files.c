@@ -112,7 +112,8 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 		buf_printf(&more, "   and %zu more %s", more_ops,
 			   more_ops == 1 ? "kind of call" : "kinds of calls");
 	buf_printf(&b, "  ");
-	format_path(&b, g->name.data, g->name.len, page_width() - 2 - more.len);
+	buf_fail(&b, report_put_host(r, g->id, &b));
+	format_path(&b, g->name.data, g->name.len, page_width() - b.len - more.len);
 	buf_add(&b, &more);
 	answer_list_text(to, buf_bytes(&b));
 	page_rest(to);
@@ -296,6 +297,8 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 			most = one;
 	}
 	buf_printf(&name, "  ");
+	if (!tree)
+		buf_fail(&name, report_put_host(r, g->id, &name));
 	buf_append(&name, path.data, path.len);
 	if (tree)
 		buf_printf(&how, "%s files, ", format_count(g->members).s);

@@ -254,11 +254,25 @@ struct text report_when(const struct report *r, int64_t ns)
 	return format_when(ns, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 }
 
+int report_put_host(const struct report *r, int64_t id, struct buf *out)
+{
+	const struct dims_host *h;
+	int e;
+
+	if (r->hosts < 2 || r->opts->read.json || id < 0)
+		return 0;
+	h = dims_host(r->dims, dims_machine(r->dims, id));
+	e = h && h->name.len ? format_path(out, h->name.data, h->name.len, REPORT_HOST_MAX)
+			     : buf_printf(out, "?");
+	return e < 0 ? e : buf_printf(out, ":");
+}
+
 int report_comm(const struct report *r, int64_t thread_id, struct buf *out)
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
 
-	return t ? format_safe(out, t->comm.data, t->comm.len) : 0;
+	buf_fail(out, report_put_host(r, thread_id, out));
+	return t ? format_safe(out, t->comm.data, t->comm.len) : buf_status(out);
 }
 
 const char *report_op_name(int64_t op, char buf[static 32])

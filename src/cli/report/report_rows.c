@@ -177,12 +177,27 @@ static bool map_moved(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* "/tmp/x (10 files)": files that successively had this path. */
-static int put_name_of_many(struct answer_list *t, const struct group *g)
+/* Puts a name, with that of its machine if there are several. */
+static int report_rows_put_name(const struct report *r, struct answer_list *t, int64_t id,
+				struct bytes name)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e;
+	int e = report_put_host(r, id, &b);
 
+	if (e < 0)
+		return e;
+	e = buf_append(&b, name.data, name.len);
+	answer_list_text(t, buf_bytes(&b));
+	return e;
+}
+
+/* "/tmp/x (10 files)": files that successively had this path. */
+static int put_name_of_many(const struct report *r, struct answer_list *t, const struct group *g)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = report_put_host(r, g->id, &b);
+
+	buf_fail(&b, e);
 	buf_append(&b, g->name.data, g->name.len);
 	if (g->members > 1 && g->name.len && g->name.data[0] == '/')
 		buf_printf(&b, " (%s files)", format_count(g->members).s);
@@ -213,9 +228,12 @@ static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 		put_measures(t, &row, 0);
 		if (fn != group_dir)
 			answer_list_uint(t, g->members);
-		answer_list_text(t, g->name);
+		if (fn == group_peer)
+			e = report_rows_put_name(r, t, g->id, g->name);
+		else
+			answer_list_text(t, g->name);
 		if (fn == group_path)
-			e = put_name_of_many(t, g);
+			e = put_name_of_many(r, t, g);
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -233,19 +251,20 @@ static bool map_waiting(void *arg, struct rollup_row *key)
 }
 
 /* Puts "redis-server 30617" as two values. */
-static void put_who(struct answer_list *t, struct bytes name)
+static int put_who(const struct report *r, struct answer_list *t, const struct group *g)
 {
+	struct bytes name = g->name;
 	const uint8_t *space = name.len ? memrchr(name.data, ' ', name.len) : NULL;
 	struct error ignored = {0};
 	int64_t id;
 
 	if (space && parse_int((const char *)space + 1, &id, &ignored) == 0) {
 		answer_list_int(t, id);
-		answer_list_text(t, (struct bytes){name.data, (size_t)(space - name.data)});
+		name.len = (size_t)(space - name.data);
 	} else {
 		answer_list_null(t);
-		answer_list_text(t, name);
 	}
+	return report_rows_put_name(r, t, g->id, name);
 }
 
 /* The sums of a thread or process: of its calls, and of its waits. */
@@ -337,8 +356,8 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 		answer_list_uint(t, by_group[g].waiting);
 		if (!processes)
 			answer_list_uint(t, by_group[g].async);
-		put_who(t, k.by.groups[g].name);
-		if (processes)
+		e = put_who(r, t, &k.by.groups[g]);
+		if (processes && e >= 0)
 			put_program(r, t, ids[g], apart[g]);
 	}
 	e = e < 0 ? e : k.by.error;
@@ -373,7 +392,8 @@ static int fill_errors(struct report *r, struct answer_list *t, struct error *er
 		answer_list_uint(t, (uint64_t)report_quantile(row, 0.5));
 		answer_list_uint(t, row->max_ns);
 		if (row->file_id >= 0)
-			answer_list_text(t, k.by.groups[row->file_id].name);
+			e = report_rows_put_name(r, t, k.by.groups[row->file_id].id,
+						 k.by.groups[row->file_id].name);
 		else
 			answer_list_str(t, "");
 	}
@@ -413,7 +433,8 @@ static size_t call_room(struct report *r)
 		const struct dims_thread *who =
 			dims_thread(r->dims, batch_get(b, OP_THREAD_ID, i, -1));
 
-		thread = MAX(thread, who ? who->comm.len : 0);
+		thread = MAX(thread,
+			     (who ? who->comm.len : 0) + (r->hosts > 1 ? REPORT_HOST_MAX + 1 : 0));
 	}
 	return MAX(text_width(), SLOW_REST + start + thread + CALL_MIN) -
 	       (SLOW_REST + start + thread);
@@ -437,7 +458,9 @@ static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 			return e;
 		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
 		put_known(t, b, OP_START, i);
-		answer_list_text(t, who ? who->comm : (struct bytes){NULL, 0});
+		e = report_rows_put_name(r, t, thread, who ? who->comm : (struct bytes){NULL, 0});
+		if (e < 0)
+			return e;
 		put_known(t, b, OP_TID, i);
 		answer_list_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
 		answer_list_some(t, file >= 0 ? dims_file_version_name(r->dims, file)
@@ -563,7 +586,8 @@ const char *report_column_name(size_t i)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		for (size_t c = 0; c < kinds[k].column_count; c++) {
-			if (!is_named_before(k, kinds[k].columns[c].name) && !i--)
+			if (!kinds[k].columns[c].people &&
+			    !is_named_before(k, kinds[k].columns[c].name) && !i--)
 				return kinds[k].columns[c].name;
 		}
 	}

@@ -12,6 +12,7 @@
 #include "cli/report/report_queued.h"
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"
+#include "names/names.h"
 
 #define THREAD_LINES  5	   /* of a section without its title, including the sum of the others */
 #define OP_LINES      7	   /* excluding the lines for other calls and for waiting */
@@ -22,6 +23,7 @@
 #define THREAD_PARTS  10   /* columns of a thread, without asynchronous I/O */
 #define LIST_WORDS    2	   /* causes named per line */
 #define COMMAND_WIDTH 48
+#define HOSTS_SHOWN   3
 
 /* ---- head ---- */
 
@@ -143,10 +145,28 @@ static int print_host_clocks(const struct report *r)
 	return corrected ? page_line(&b) : buf_status(&b);
 }
 
+/* "   host db1", "   hosts db1, db2 and 6 more" */
+static int report_screen_put_hosts(const struct report *r, struct buf *out)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < dims_rows(r->dims, TABLE_HOST) && shown < HOSTS_SHOWN; i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_HOST, i);
+		const struct dims_host *h = dims_host(r->dims, id);
+
+		if (!h->name.len || !names_host_is_new(r->dims, i))
+			continue;
+		buf_printf(out, "%s", shown++ ? ", " : r->hosts > 1 ? "   hosts " : "   host ");
+		format_path(out, h->name.data, h->name.len, REPORT_HOST_MAX);
+	}
+	if (shown && r->hosts > shown)
+		buf_printf(out, " and %zu more", r->hosts - shown);
+	return buf_status(out);
+}
+
 static int print_origin(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
-	const struct dims_host *host = NULL;
 	const char *path = input_shown(store_trace_path(r->store, 0));
 	size_t traces = store_trace_count(r->store);
 	char when[80];
@@ -156,12 +176,7 @@ static int print_origin(const struct report *r)
 	if (traces > 1)
 		buf_printf(&b, " and %zu more", traces - 1);
 	buf_fail(&b, who(r, &b));
-	if (dims_rows(r->dims, TABLE_HOST))
-		host = dims_host(r->dims, dims_id_at(r->dims, TABLE_HOST, 0));
-	if (host && host->name.len) {
-		buf_printf(&b, "   host ");
-		format_path(&b, host->name.data, host->name.len, 16);
-	}
+	buf_fail(&b, report_screen_put_hosts(r, &b));
 	if (r->first || r->last)
 		snprintf(when, sizeof(when), "%.40s, %.24s",
 			 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
@@ -476,6 +491,7 @@ static int print_threads(const struct report *r)
 	for (size_t i = 0; i < shown && e >= 0; i++) {
 		_cleanup_buf_ struct buf name = {0};
 
+		buf_fail(&name, report_put_host(r, t[i].task, &name));
 		e = format_path(&name, t[i].comm.data, t[i].comm.len, 18);
 		put_thread(&list, buf_str(&name), t[i].tid, &t[i]);
 	}

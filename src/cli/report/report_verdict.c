@@ -177,6 +177,7 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 		/* a line that is wrapped in any case has room */
 		if (left < PATH_LEAST)
 			left = MAX(page_width() / 2, (size_t)PATH_LEAST);
+		buf_fail(&name, report_put_host(r, v->most->file_id, &name));
 		buf_fail(to, file_lines_name(r->lines, r->dims, v->most->file_id, &name));
 		return format_path(to, name.data, name.len, left);
 	}
@@ -205,6 +206,7 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	}
 	if (whose->time_ns < v->most->time_ns / 2)
 		return buf_printf(to, " by %s processes", format_count(count).s);
+	buf_fail(&name, report_put_host(r, whose->thread_id, &name));
 	buf_fail(to, names_process(r->dims, whose->thread_id, &name));
 	buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
 			       ? ", mostly by "
@@ -212,8 +214,9 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	return format_path(to, name.data, name.len, NAME_MOST);
 }
 
+/* `runq_io`: with the time without a CPU of all I/O, which is left out if the line would be wrapped with it. */
 static int verdict_write(const struct report *r, const struct verdict *v, uint64_t io_ns,
-			 struct buf *to)
+			 bool runq_io, struct buf *to)
 {
 	_cleanup_buf_ struct buf rest = {0};
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
@@ -223,7 +226,8 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 	verdict_put_runq(&rest, v->runq, v->most->time_ns);
 	buf_printf(&rest, ", %.0f %% of %s in I/O",
 		   100.0 * (double)v->most->time_ns / (double)io_ns, report_time(io_ns).s);
-	verdict_put_runq(&rest, v->runq_io, io_ns);
+	if (runq_io)
+		verdict_put_runq(&rest, v->runq_io, io_ns);
 	if (!stands_out)
 		buf_printf(to, NOTHING);
 	verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
@@ -244,7 +248,11 @@ int page_verdict(const struct report *r, const struct page_totals *t)
 		return e;
 	e = verdict_sum_runq(r, &v);
 	if (e >= 0)
-		e = verdict_write(r, &v, t->io_ns, &line);
+		e = verdict_write(r, &v, t->io_ns, true, &line);
+	if (e >= 0 && format_width(buf_str(&line)) > page_width()) {
+		buf_clear(&line);
+		e = verdict_write(r, &v, t->io_ns, false, &line);
+	}
 	printf("%s", text_style(TEXT_BOLD));
 	e = e < 0 ? e : page_line(&line);
 	printf("%s", text_style(TEXT_PLAIN));
