@@ -371,7 +371,7 @@ static inline struct bytes engine_result_bytes(const struct engine_result *r, si
 {
 	return r->ops->get_bytes(r, column);
 }
-/* True for a distinct() above DISTINCT_EXACT_MAX, whose value is an estimate. */
+/* True for a distinct() above DISTINCT_SET_MAX, whose value is an estimate. */
 static inline bool engine_result_estimated(const struct engine_result *r, size_t column)
 {
 	return r->ops->estimated && r->ops->estimated(r, column);

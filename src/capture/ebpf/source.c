@@ -751,11 +751,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	return 0;
 }
 
-int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err)
-{
-	return load_add_pid(&ebpf_of(s)->loaded, pid, err);
-}
-
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings)
 {
 	const struct ebpf *e = (const struct ebpf *)s;
