@@ -564,7 +564,7 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 {
 	uint64_t n = e->loaded.counters[cpu].seq;
 
-	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2 * (n > 0)
+	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2
 			      : e->received[cpu] == n;
 }
 
