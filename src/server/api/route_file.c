@@ -230,7 +230,7 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 		calls = add_sat(calls, rows[i]->calls);
 		bytes = add_sat(bytes, rows[i]->bytes);
 		time = add_sat(time, rows[i]->time_ns);
-		if (!sums_is_io(rows[i]->class))
+		if (!class_is_io(rows[i]->class))
 			continue;
 		io_calls = add_sat(io_calls, rows[i]->calls);
 		io_time = add_sat(io_time, rows[i]->time_ns);

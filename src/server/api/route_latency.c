@@ -106,7 +106,7 @@ static bool route_latency_regroup_row(void *arg, struct rollup_row *key)
 {
 	const struct regroup *g = arg;
 
-	if (!sums_is_io(key->class))
+	if (!class_is_io(key->class))
 		return false;
 	if (g->split->map)
 		g->split->map(g->dims, key);

@@ -31,11 +31,11 @@ static bool route_overview_is_part(enum part part, int64_t class)
 {
 	switch (part) {
 	case PART_IO:
-		return sums_is_io(class);
+		return class_is_io(class);
 	case PART_WAIT:
 		return class == CLASS_WAIT;
 	case PART_NOT_IO:
-		return class != CLASS_WAIT && !sums_is_io(class);
+		return class != CLASS_WAIT && !class_is_io(class);
 	case PART_ALL:
 		return true;
 	}
@@ -439,7 +439,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 			handing_over = add_sat(handing_over, row->calls);
 		if (row->class == CLASS_WAIT)
 			waited = add_sat(waited, row->time_ns);
-		else if (sums_is_io(row->class))
+		else if (class_is_io(row->class))
 			time = add_sat(time, row->time_ns);
 	}
 	js_key(j, "totals");
