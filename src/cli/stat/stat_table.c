@@ -265,7 +265,7 @@ static int make_label(char **ret, const struct grouping *g, int64_t key)
 
 uint64_t stat_table_quantile(const struct rollup_row *row, double q)
 {
-	return MIN(hist_quantile(&row->hist, q), row->max_ns);
+	return hist_quantile_at_most(&row->hist, q, row->max_ns);
 }
 
 static uint64_t sort_value(const struct figure *f, enum stat_table_sort sort)

@@ -607,7 +607,7 @@ uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole)
 
 void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max)
 {
-	js_key_uint(j, key, MIN(hist_quantile(h, q), max));
+	js_key_uint(j, key, hist_quantile_at_most(h, q, max));
 }
 
 void sums_put_cells(struct js *j, const char *key, const struct sums *s)
