@@ -222,21 +222,6 @@ static void route_overview_put_times(const struct question *q, struct js *j,
 
 /* ---- one table ---- */
 
-static int sorted_rows(const struct rollup *sums, const struct table_of *t,
-		       const struct rollup_row ***ret)
-{
-	size_t n = rollup_count(sums);
-	const struct rollup_row **rows = calloc(n + 1, sizeof(*rows));
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		rows[i] = rollup_row(sums, i);
-	qsort(rows, n, sizeof(*rows), t->failed ? route_overview_by_calls : sums_by_time);
-	*ret = rows;
-	return 0;
-}
-
 /* Finds the files of each row's failures; tops[] is as long as the table. 1: too many files to count. */
 static int find_failures(const struct question *q, const struct sums *s,
 			 const struct rollup_row *const *rows, size_t count,
@@ -325,10 +310,11 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 	_cleanup_free_ struct bytes *arguments = NULL;
 	int r = rollup_regroup(t->needs_thread ? s->other : s->rollup, t->keys,
 			       route_overview_regroup_row, &g, &sums);
-	size_t n = r < 0 ? 0 : rollup_count(sums);
+	size_t n = 0;
 
 	if (r >= 0)
-		r = sorted_rows(sums, t, &rows);
+		r = rollup_sorted(sums, NULL, t->failed ? route_overview_by_calls : sums_by_time,
+				  &rows, &n);
 	if (r >= 0)
 		r = route_overview_arguments(q, t, rows, n, &arguments);
 	if (r < 0)
