@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engine/engine.h"
 #include "server/http/sql_child.h"
 #include "server/internal.h"
@@ -170,11 +171,10 @@ static int refused(struct question *q, uint64_t spill, char *said)
 /* Half of the free space at most, so that others can still write. */
 static uint64_t spill_max(void)
 {
-	const char *folder = secure_getenv("TMPDIR");
 	struct statvfs st;
 	uint64_t half;
 
-	if (statvfs(folder && *folder ? folder : "/var/tmp", &st) < 0)
+	if (statvfs(temporary_folder(), &st) < 0)
 		return ENGINE_SPILL_DEFAULT;
 	half = (uint64_t)st.f_bavail * st.f_frsize / 2;
 	half = MAX(half, SPILL_MIN);
