@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "query/internal.h"
 #include "query/plan/expr_text_internal.h"
@@ -94,24 +95,13 @@ static int write_unit(struct buf *out, int64_t value, bool size)
 
 static int write_float(struct buf *out, double f)
 {
-	char text[40], *e;
-	int n = snprintf(text, sizeof(text), "%.17g", f);
+	struct text t = format_shortest(f, 1, false);
+	size_t whole = strcspn(t.s, "e");
 
-	for (int digits = 1; digits < 17; digits++) {
-		char shorter[40];
-
-		snprintf(shorter, sizeof(shorter), "%.*g", digits, f);
-		if (strtod(shorter, NULL) == f) {
-			n = snprintf(text, sizeof(text), "%s", shorter);
-			break;
-		}
-	}
-	assert(n > 0);
 	/* with a decimal point it parses as a float */
-	if (strchr(text, '.'))
-		return buf_printf(out, "%s", text);
-	e = strchr(text, 'e');
-	return buf_printf(out, "%.*s.0%s", (int)(e ? e - text : n), text, e ? e : "");
+	if (strchr(t.s, '.'))
+		return buf_printf(out, "%s", t.s);
+	return buf_printf(out, "%.*s.0%s", (int)whole, t.s, t.s + whole);
 }
 
 static int write_time(struct buf *out, int64_t ns)
