@@ -33,17 +33,10 @@ static const char *const name_names[] = {
 #undef N
 };
 
-static const char *const function_names[] = {
-#define F(NAME, name, sig, doc) [FUNCTION_##NAME] = #name,
-	QUERY_FUNCTIONS(F)
-#undef F
-};
-
 static const char *const compare_signs[] = {"==", "!=", "<", "<=", ">", ">="};
 static const char *const arith_signs[] = {"+", "-", "*", "/", "%"};
 
 static_assert(ARRAY_SIZE(name_names) == QNAME_COUNT, "each name has its text");
-static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has its text");
 static_assert(ARRAY_SIZE(compare_signs) == COMPARE_GE + 1, "each comparison has a sign");
 static_assert(ARRAY_SIZE(arith_signs) == ARITH_MOD + 1, "each operator has a sign");
 
@@ -312,7 +305,7 @@ static int write_bare(struct text_writer *w, const struct expr *e)
 	case EXPR_HAS:
 		return expr_text_write_has(w, e);
 	case EXPR_CALL:
-		return expr_text_write_call(w, e, function_names[e->function]);
+		return expr_text_write_call(w, e, function_name(e->function));
 	case EXPR_CASE:
 		return expr_text_write_call(w, e, "if");
 	}
