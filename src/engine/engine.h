@@ -25,6 +25,8 @@
 
 #define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes for DuckDB's buffers */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
+/* The exit status of a confined process is this plus the signal that ended it, as in shells. */
+#define ENGINE_STATUS_SIGNAL 128
 /* `weir sql --confined`: the descriptor and name of its folder for temporary files. */
 #define ENGINE_FOLDER_FD   3
 #define ENGINE_FOLDER_NAME "files"

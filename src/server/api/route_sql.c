@@ -34,13 +34,6 @@ struct talk {
 	struct buf said; /* standard error */
 };
 
-static void route_sql_shut(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static void feed(struct talk *c, const struct buf *statement)
 {
 	ssize_t n = write(c->child.in, statement->data + c->written, statement->len - c->written);
@@ -48,7 +41,7 @@ static void feed(struct talk *c, const struct buf *statement)
 	if (n > 0)
 		c->written += (size_t)n;
 	if ((n < 0 && errno != EAGAIN) || c->written == statement->len)
-		route_sql_shut(&c->child.in);
+		child_shut(&c->child.in);
 }
 
 static int route_sql_drain(int *fd, struct buf *to, size_t max)
@@ -57,7 +50,7 @@ static int route_sql_drain(int *fd, struct buf *to, size_t max)
 	ssize_t n = read(*fd, piece, sizeof(piece));
 
 	if (n <= 0) {
-		route_sql_shut(fd);
+		child_shut(fd);
 		return 0;
 	}
 	if (to->len + (size_t)n > max)
