@@ -6,7 +6,6 @@
  * only in totals.running.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -611,10 +610,7 @@ static int put_slow(struct question *q, struct js *j, const struct sums_filter *
 void overview_put_axis(const struct question *q, struct js *j, const struct sums_axis *a,
 		       int64_t from, int64_t to)
 {
-	char origin[24];
-
-	snprintf(origin, sizeof(origin), "%" PRId64, q->server->origin);
-	js_key_string(j, "origin", origin);
+	js_key_exact(j, "origin", q->server->origin);
 	js_key_int(j, "from", a->from - q->server->origin);
 	js_key_int(j, "to", a->from + a->step * (int64_t)a->count - q->server->origin);
 	js_key_int(j, "step", a->step);

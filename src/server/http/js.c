@@ -76,6 +76,24 @@ void js_float(struct js *j, double v)
 	js_raw(j, t.s, strlen(t.s));
 }
 
+void js_key_exact(struct js *j, const char *name, int64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, v);
+	js_key_string(j, name, text);
+}
+
+void js_error(struct js *j, const char *message)
+{
+	js_open(j, '{');
+	js_key(j, "error");
+	js_open(j, '{');
+	js_key_string(j, "message", message);
+	js_close(j, '}');
+	js_close(j, '}');
+}
+
 void js_bool(struct js *j, bool v)
 {
 	js_raw(j, v ? "true" : "false", v ? 4 : 5);
