@@ -2,6 +2,20 @@
 #include "base/amount.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+struct text format_shortest(double v, int digits, bool single)
+{
+	const int digits_max = single ? 9 : 17;
+	struct text t;
+
+	for (; digits <= digits_max; digits++) {
+		snprintf(t.s, sizeof(t.s), "%.*g", digits, v);
+		if (single ? strtof(t.s, NULL) == (float)v : strtod(t.s, NULL) == v)
+			break;
+	}
+	return t;
+}
 
 struct text format_count(uint64_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amount.h: formats amounts for people: on a terminal, in a sentence. */
+/* amount.h: formats amounts for people: on a terminal, in a sentence; and floating-point numbers for programs. */
 #pragma once
 
 #include "base/util.h"
@@ -10,6 +10,11 @@ struct text {
 	char s[FORMAT_TEXT_MAX];
 };
 
+/*
+ * %g with the fewest significant digits, but at least `digits`, that reads back as the same number; as the same float if
+ * `single`.
+ */
+struct text format_shortest(double v, int digits, bool single);
 /* 498,448 */
 struct text format_count(uint64_t n);
 /* Sizes and durations have three significant digits and a space before the unit, as on the pages

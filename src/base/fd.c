@@ -2,6 +2,7 @@
 #include "base/fd.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define PIECE_BYTES 65536
 
@@ -67,4 +68,11 @@ int fd_read_all(int fd, size_t max, struct buf *to)
 		to->len += (size_t)n;
 	}
 	return 0;
+}
+
+const char *temporary_folder(void)
+{
+	const char *named = secure_getenv("TMPDIR");
+
+	return named && *named ? named : "/var/tmp";
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fd.h: reads and writes that continue where a signal or a full pipe interrupted them. */
+/*
+ * fd.h: reads and writes that continue where a signal or a full pipe interrupted them; the folder for temporary files.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -11,3 +13,5 @@ int fd_write_at(int fd, const void *data, size_t len, uint64_t offset);
 ssize_t fd_read_at(int fd, void *to, size_t len, uint64_t offset);
 /* Appends what follows up to the end; stops once the buffer holds more than `max` bytes. 0, -ENOMEM or -errno. */
 int fd_read_all(int fd, size_t max, struct buf *to);
+/* $TMPDIR, else /var/tmp, which is on disk while /tmp may be memory. Ignores $TMPDIR in a program with privileges. */
+const char *temporary_folder(void);

@@ -358,7 +358,6 @@ static void read_process(struct row_reader *r, struct dims_process *p)
 static void read_cgroup(struct row_reader *r, struct dims_cgroup *c)
 {
 	*c = (struct dims_cgroup){
-		.kernel_id = (uint64_t)read_int(r, CGROUP_KERNEL_ID),
 		.path = read_bytes(r, CGROUP_PATH),
 		.container = read_bytes(r, CGROUP_CONTAINER),
 		.unit = read_bytes(r, CGROUP_UNIT),

@@ -46,7 +46,6 @@ struct dims_process {
 	struct bytes argv, exe;
 };
 struct dims_cgroup {
-	uint64_t kernel_id;
 	struct bytes path, container, unit;
 };
 struct dims_host {

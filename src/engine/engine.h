@@ -25,6 +25,8 @@
 
 #define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes for DuckDB's buffers */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
+/* The exit status of a confined process is this plus the signal that ended it, as in shells. */
+#define ENGINE_STATUS_SIGNAL 128
 /* `weir sql --confined`: the descriptor and name of its folder for temporary files. */
 #define ENGINE_FOLDER_FD   3
 #define ENGINE_FOLDER_NAME "files"
@@ -371,7 +373,7 @@ static inline struct bytes engine_result_bytes(const struct engine_result *r, si
 {
 	return r->ops->get_bytes(r, column);
 }
-/* True for a distinct() above DISTINCT_EXACT_MAX, whose value is an estimate. */
+/* True for a distinct() above DISTINCT_SET_MAX, whose value is an estimate. */
 static inline bool engine_result_estimated(const struct engine_result *r, size_t column)
 {
 	return r->ops->estimated && r->ops->estimated(r, column);

@@ -9,19 +9,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
+
 #define NAME_PREFIX  "weir-spill-"
 #define NAME_RANDOM  "XXXXXX"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH_MAX    8	 /* DuckDB makes no folders below; a user's COPY may */
 #define TRIES_MAX    16	 /* an attempt fails if a sweep runs between mkdtemp() and flock() */
 #define STAT_BLOCK   512 /* unit of st_blocks */
-
-static const char *parent(void)
-{
-	const char *named = secure_getenv("TMPDIR");
-
-	return named && *named ? named : "/var/tmp";
-}
 
 /* Opens a new file description, independent of the position of `folder`. */
 static DIR *spill_list(int folder)
@@ -74,7 +69,7 @@ static void sweep_one(int folder, const char *name)
 
 void spill_sweep(void)
 {
-	DIR *d = opendir(parent());
+	DIR *d = opendir(temporary_folder());
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		if (strlen(e->d_name) == strlen(NAME_PREFIX NAME_RANDOM) &&
@@ -92,7 +87,7 @@ static int try_make(struct spill *ret)
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (asprintf(&path, "%s/" NAME_PREFIX NAME_RANDOM, parent()) < 0) {
+	if (asprintf(&path, "%s/" NAME_PREFIX NAME_RANDOM, temporary_folder()) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -122,7 +117,8 @@ int spill_make(struct spill *ret, struct error *err)
 	if (r > 0)
 		return 0;
 	return error_errno(err, r < 0 ? r : -EEXIST,
-			   "cannot create a temporary folder in %.500s (TMPDIR)", parent());
+			   "cannot create a temporary folder in %.500s (TMPDIR)",
+			   temporary_folder());
 }
 
 void spill_remove(const struct spill *s)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISTINCT_SET_MAX       4096 /* query/plan/plan.h's DISTINCT_EXACT_MAX */
+#define DISTINCT_SET_MAX       4096
 #define DISTINCT_REGISTER_BITS 14
 #define DISTINCT_REGISTERS     (1 << DISTINCT_REGISTER_BITS)
 #define DISTINCT_PACKED_MAX    (1 + DISTINCT_SET_MAX * 8)

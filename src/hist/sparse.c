@@ -275,6 +275,11 @@ uint64_t hist_quantile(const struct hist *h, double q)
 	return hist_middle(last);
 }
 
+uint64_t hist_quantile_at_most(const struct hist *h, double q, uint64_t max)
+{
+	return MIN(hist_quantile(h, q), max);
+}
+
 size_t hist_pack(const struct hist *h, uint8_t *out)
 {
 	unsigned int end = hist_entries(h), before = 0;

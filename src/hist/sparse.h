@@ -52,6 +52,8 @@ unsigned int hist_entries(const struct hist *h);
 struct hist_entry hist_entry(const struct hist *h, unsigned int i);
 /* The value at quantile q (0..1], 0 if empty: the middle of the bucket of the ceil(q * n)-th value. */
 uint64_t hist_quantile(const struct hist *h, double q);
+/* The same, limited to the largest value: the middle of its bucket may exceed it. */
+uint64_t hist_quantile_at_most(const struct hist *h, double q, uint64_t max);
 /* Packs into out (HIST_PACKED_MAX bytes suffice); returns the length. */
 size_t hist_pack(const struct hist *h, uint8_t *out);
 /* Adds a packed histogram to h. 0, -ENOMEM, or -EBADMSG if it is malformed (h may then contain a part of it). */

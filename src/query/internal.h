@@ -186,6 +186,14 @@ bool node_has_aggregate(const struct node *n); /* contains one */
 /* `p99`: AGGREGATE_PERCENTILE and 0.99. False: not an aggregate. */
 bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_quantile);
 int function_find(struct bytes name); /* enum query_function, or -1 */
+const char *function_name(enum query_function f);
+const char *aggregate_name(enum query_aggregate a);
+/* Names that can be called, functions of a row first; of the percentiles only the usual ones. */
+struct query_call {
+	const char *name, *signature;
+	bool aggregate;
+};
+const struct query_call *query_call(size_t i); /* NULL: past the last */
 /* A word of a set of bits ("flags", "status"). The words of flags depend on the operation. */
 struct bit_word {
 	uint64_t mask, bits; /* true where (value & mask) == bits */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/nearest.h"
 #include "query/internal.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
@@ -216,27 +217,20 @@ static void offer_names(struct query_completion *c)
 	check_user_offer(&c->s, c->table, offer_user, c);
 }
 
-static void offer_functions(struct query_completion *c)
+/* Offers functions of a row, or aggregates. */
+static void offer_calls(struct query_completion *c, bool aggregates)
 {
-	static const char *const functions[] = {
-#define F(NAME, name, sig, doc) #name "(",
-		QUERY_FUNCTIONS(F)
-#undef F
-			"if(",
-		NULL};
+	const struct query_call *call;
 
-	offer_all(c, functions);
-}
+	for (size_t i = 0; (call = query_call(i)); i++) {
+		bool no_argument = strstr(call->signature, "()");
+		char word[NEAREST_WORD_MAX];
 
-static void offer_aggregates(struct query_completion *c)
-{
-	static const char *const aggregates[] = {
-		"count()",     "countif(",  "sum(",	   "avg(",  "min(",	 "max(",
-		"stddev(",     "distinct(", "rate()",	   "p50(",  "p90(",	 "p95(",
-		"p99(",	       "p999(",	    "percentile(", "hist(", "quantize(", "lquantize(",
-		"llquantize(", "first(",    "last(",	   "any(",  NULL};
-
-	offer_all(c, aggregates);
+		if (call->aggregate != aggregates)
+			continue;
+		snprintf(word, sizeof(word), "%s(%s", call->name, no_argument ? ")" : "");
+		query_complete_offer(c, word);
+	}
 }
 
 /* ---- values ---- */
@@ -324,8 +318,8 @@ static void offer_stage(struct query_completion *c)
 		query_complete_offer(c, "from");
 	offer_all(c, stages);
 	offer_names(c);
-	offer_functions(c);
-	offer_aggregates(c);
+	offer_calls(c, false);
+	offer_calls(c, true);
 }
 
 /* Offers what may follow a complete operand. */
@@ -389,10 +383,10 @@ static void complete(struct query_completion *c, const char **ret_value_of)
 		offer_operators(c);
 	else {
 		offer_names(c);
-		offer_functions(c);
+		offer_calls(c, false);
 		if (t->kind != TOKEN_OPEN && !in_aggregate(c) && !token_is(&c->tokens[0], "by") &&
 		    !token_is(&c->tokens[0], "where") && !token_is(&c->tokens[0], "select"))
-			offer_aggregates(c);
+			offer_calls(c, true);
 	}
 }
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/flags.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "schema/vocab.h"
 #include "schema/words.h"
-
-#define WORD_MAX 64 /* longer than any known name */
 
 static const char *flags_find_word(const struct flag_word *words, size_t count, uint64_t value)
 {
@@ -158,93 +153,6 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 		return buf_printf(to, "%s%s", bar(to, start), word);
 	if (s->code_last && code)
 		return buf_printf(to, "%s%llu", bar(to, start), (unsigned long long)code);
-	return 0;
-}
-
-/* ---- parsing ---- */
-
-static bool lookup(enum word_set set, const char *word, uint64_t *ret)
-{
-	const struct flag_set *s = flag_set(set);
-
-	if (set == WORDS_FAMILY) {
-		int64_t code = vocab_code("family", word);
-
-		*ret = (uint64_t)code;
-		return code >= 0;
-	}
-	for (size_t i = 0; i < (size_t)s->code_count + s->bit_count; i++) {
-		const struct flag_word *w =
-			i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
-
-		if (!strcmp(w->name, word)) {
-			*ret = w->value;
-			return true;
-		}
-	}
-	*ret = 0;
-	return s->none && !strcmp(s->none, word);
-}
-
-static int flags_unknown_word(enum word_set set, const char *word, struct error *err)
-{
-	const struct flag_set *s = flag_set(set);
-	struct nearest n = {.word = word};
-
-	for (size_t i = 0; i < s->code_count; i++)
-		nearest_offer(&n, s->codes[i].name);
-	for (size_t i = 0; i < s->bit_count; i++)
-		nearest_offer(&n, s->bits[i].name);
-	if (n.best)
-		return error_set(err, -EINVAL, "no flag '%s'; did you mean %s?", word, n.best);
-	return error_set(err, -EINVAL, "no flag '%s'", word);
-}
-
-static int flags_parse_word(enum word_set set, const char *word, uint64_t *ret, struct error *err)
-{
-	char *end;
-
-	if (!*word)
-		return error_set(err, -EINVAL, "a flag is missing next to '|'");
-	if (!isdigit((unsigned char)*word))
-		return lookup(set, word, ret) ? 0 : flags_unknown_word(set, word, err);
-	errno = 0;
-	*ret = strtoull(word, &end, 0);
-	if (*end || errno)
-		return error_set(err, -EINVAL, "'%s' is not a number", word);
-	return 0;
-}
-
-int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err)
-{
-	uint64_t all = 0;
-
-	for (const char *at = text;; at++) {
-		size_t len = strcspn(at, "|");
-		char word[WORD_MAX];
-		uint64_t value = 0;
-		int r;
-
-		while (len && *at == ' ') {
-			at++;
-			len--;
-		}
-		while (len && at[len - 1] == ' ')
-			len--;
-		if (len >= sizeof(word))
-			return error_set(err, -EINVAL, "'%.20s...' is too long for a flag name",
-					 at);
-		memcpy(word, at, len);
-		word[len] = 0;
-		r = flags_parse_word(set, word, &value, err);
-		if (r < 0)
-			return r;
-		all |= value;
-		at += strcspn(at, "|");
-		if (!*at)
-			break;
-	}
-	*ret = all;
 	return 0;
 }
 

@@ -135,8 +135,6 @@ enum word_set {
  * the set, as in strace. 0 or -ENOMEM.
  */
 int flags_print(struct buf *to, enum word_set set, uint64_t value);
-/* Parses names and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors suggest the nearest name. */
-int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err);
 /* The name of a single code or bit, or NULL. */
 const char *flags_word(enum word_set set, uint64_t value);
 

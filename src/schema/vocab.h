@@ -112,6 +112,12 @@ enum chunk_outcome { VOCAB_OUTCOME(VOCAB_ENUM) OUTCOME_COUNT };
 enum edge_certainty { VOCAB_CERTAINTY(VOCAB_ENUM) CERTAINTY_COUNT };
 #undef VOCAB_ENUM
 
+/* True for reads, writes, metadata, sync and sockets, which count as I/O; processes, waits and the like do not. */
+static inline bool class_is_io(int64_t class)
+{
+	return class >= CLASS_DATA && class <= CLASS_NET;
+}
+
 /* Rows of tables other than op are missing, but no calls. */
 static inline bool cause_is_beside(enum loss_cause cause)
 {

@@ -159,6 +159,8 @@ void question_apart(struct server *s, struct http_request *r, question_fn *fn);
 int question_error(struct question *q, int code, const char *fmt, ...) _printf_(3, 4);
 /* -E2BIG, with advice, if an answer of that size is too large. */
 int question_fits(struct question *q, size_t bytes);
+/* Parses a whole number; -EINVAL if the text is anything else. */
+int question_parse(const char *text, int64_t *ret);
 /* Reads a whole number from the query, `otherwise` if absent; -EINVAL if it is not a number or out of range. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
 		    int64_t otherwise, int64_t *ret);
@@ -168,6 +170,8 @@ int question_time(struct question *q, const char *name, int64_t open, int64_t *r
 int question_key_without(const struct question *q, const char *const names[], struct buf *key);
 /* True if the client is gone or the time is up: the caller soon returns -EINTR. */
 bool question_stopped(const struct question *q);
+/* The same as a callback of a pass; arg: the question. */
+bool question_stops(const void *arg);
 /* Allows that much time from now on, and as much again for each question that runs at the same time. */
 void question_deadline(struct question *q, int64_t ns);
 /* Another question started to run. */

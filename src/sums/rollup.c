@@ -62,6 +62,25 @@ const struct rollup_row *rollup_row(const struct rollup *r, size_t i)
 	return &r->rows[i];
 }
 
+int rollup_sorted(const struct rollup *r, bool (*take)(const struct rollup_row *row),
+		  int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
+		  size_t *ret_count)
+{
+	const struct rollup_row **rows = calloc(rollup_count(r) + 1, sizeof(*rows));
+	size_t count = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(r); i++) {
+		if (!take || take(rollup_row(r, i)))
+			rows[count++] = rollup_row(r, i);
+	}
+	qsort(rows, count, sizeof(*rows), order);
+	*ret = rows;
+	*ret_count = count;
+	return 0;
+}
+
 uint64_t rollup_running(const struct rollup *r)
 {
 	return r->running;

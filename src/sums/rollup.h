@@ -70,6 +70,10 @@ void rollup_seconds(struct rollup *r, bool second);
 int rollup_merge(struct rollup *r, const struct rollup *other) _must_check_;
 size_t rollup_count(const struct rollup *r);
 const struct rollup_row *rollup_row(const struct rollup *r, size_t i);
+/* Pointers to the rows that `take` accepts (NULL: all), sorted; `order` compares such pointers. free() the array. */
+int rollup_sorted(const struct rollup *r, bool (*take)(const struct rollup_row *row),
+		  int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
+		  size_t *ret_count) _must_check_;
 /* Regroups under fewer keys. */
 int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret) _must_check_;
 /*

@@ -72,6 +72,17 @@ static void corrected(void **state)
 	assert_int_equal(stats_correct(p, 0, q), 0);
 }
 
+/* The middle of the bucket of 2^20 is above it; the percentile of a side is not. */
+static void percentiles(void **state)
+{
+	struct diff_sum s = {.max_ns = 1 << 20};
+
+	assert_int_equal(hist_add(&s.hist, s.max_ns, 3), 0);
+	assert_true(hist_quantile(&s.hist, 0.99) > s.max_ns);
+	assert_int_equal(diff_sum_quantile(&s, 0.99), 1 << 20);
+	hist_free(&s.hist);
+}
+
 static void medians(void **state)
 {
 	double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
@@ -140,9 +151,10 @@ static void best(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(student),   cmocka_unit_test(mann_whitney),
-		cmocka_unit_test(corrected), cmocka_unit_test(medians),
-		cmocka_unit_test(patterns),  cmocka_unit_test(best),
+		cmocka_unit_test(student),     cmocka_unit_test(mann_whitney),
+		cmocka_unit_test(corrected),   cmocka_unit_test(medians),
+		cmocka_unit_test(percentiles), cmocka_unit_test(patterns),
+		cmocka_unit_test(best),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

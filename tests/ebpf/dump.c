@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 		execvp(argv[1], argv + 1);
 		_exit(127);
 	}
+	select.pids[select.pid_count++] = (int32_t)pid;
 	r = ebpf_source_new(&s, &opt, &err);
-	r = r ? r : ebpf_source_add_pid(s, pid, &err);
 	r = r ? r : source_start(s, &err);
 	if (r) {
 		fprintf(stderr, "%s\n", err.message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flags in words, as strace 6.1 was seen to print them, and back. */
+/* Flags in words, as strace 6.1 was seen to print them. */
 #include "schema/flags.h"
 
 #include <fcntl.h>
@@ -70,8 +70,8 @@ static void test_print(void **state)
 	assert_printed(WORDS_FALLOC, 3, "FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE");
 }
 
-/* Every set that an argument names has words, and every word reads back. */
-static void test_round_trip(void **state)
+/* Every set that an argument names has words, and every word is printed. */
+static void test_every_word(void **state)
 {
 	for (uint32_t code = 0; code < op_code_end(); code++) {
 		const struct op_def *def = op_def(code);
@@ -93,37 +93,18 @@ static void test_round_trip(void **state)
 			const struct flag_word *w =
 				i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
 			_cleanup_buf_ struct buf b = {0};
-			uint64_t value, again;
 
-			assert_int_equal(flags_parse(set, w->name, &value, NULL), 0);
-			assert_int_equal(value, w->value);
 			assert_true(i >= s->code_count || (w->value & ~s->mask) == 0);
 			if (set == WORDS_QUOTACTL)
 				continue;
-			assert_int_equal(flags_print(&b, set, value), 0);
-			assert_int_equal(flags_parse(set, buf_str(&b), &again, NULL), 0);
-			assert_int_equal(again, value);
+			assert_int_equal(flags_print(&b, set, w->value), 0);
+			assert_non_null(strstr(buf_str(&b), w->name));
 		}
 	}
 }
 
-static void test_parse(void **state)
+static void test_word(void **state)
 {
-	struct error err = {0};
-	uint64_t v;
-
-	assert_int_equal(flags_parse(WORDS_OPEN, "O_RDWR | O_CREAT|0x80000000", &v, &err), 0);
-	assert_int_equal(v, O_RDWR | O_CREAT | 0x80000000ll);
-	assert_int_equal(flags_parse(WORDS_FAMILY, "AF_INET6", &v, &err), 0);
-	assert_int_equal(v, 10);
-	assert_int_equal(flags_parse(WORDS_PROT, "PROT_NONE", &v, &err), 0);
-	assert_int_equal(v, 0);
-	assert_true(flags_parse(WORDS_OPEN, "O_RDWRR", &v, &err) < 0);
-	assert_non_null(strstr(err.message, "did you mean O_RDWR?"));
-	assert_true(flags_parse(WORDS_OPEN, "O_RDWR|", &v, NULL) < 0);
-	assert_true(flags_parse(WORDS_OPEN, "", &v, NULL) < 0);
-	assert_true(flags_parse(WORDS_OPEN, "12x", &v, NULL) < 0);
-	assert_true(flags_parse(WORDS_OPEN, "99999999999999999999999", &v, NULL) < 0);
 	assert_string_equal(flags_word(WORDS_WHENCE, 0), "SEEK_SET");
 	assert_string_equal(flags_word(WORDS_OPEN, O_CREAT), "O_CREAT");
 	assert_null(flags_word(WORDS_OPEN, 1ull << 40));
@@ -158,8 +139,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_print),
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_every_word),
+		cmocka_unit_test(test_word),
 		cmocka_unit_test(test_modes),
 	};
 

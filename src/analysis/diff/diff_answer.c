@@ -55,10 +55,10 @@ static void diff_answer_put_sums(struct answer_list *to, const struct diff_sum *
 	answer_list_uint(to, b->bytes);
 	answer_list_uint(to, a->time_ns);
 	answer_list_uint(to, b->time_ns);
-	answer_list_uint(to, hist_quantile(&a->hist, 0.5));
-	answer_list_uint(to, hist_quantile(&b->hist, 0.5));
-	answer_list_uint(to, hist_quantile(&a->hist, 0.99));
-	answer_list_uint(to, hist_quantile(&b->hist, 0.99));
+	answer_list_uint(to, diff_sum_quantile(a, 0.5));
+	answer_list_uint(to, diff_sum_quantile(b, 0.5));
+	answer_list_uint(to, diff_sum_quantile(a, 0.99));
+	answer_list_uint(to, diff_sum_quantile(b, 0.99));
 }
 
 /* Adds a row for a metric; `t` is NULL if there was no test. */

@@ -196,11 +196,6 @@ int load_sums(struct work *w, struct error *err)
 
 /* ---- keys ---- */
 
-static bool is_io(int64_t class)
-{
-	return class >= CLASS_DATA && class <= CLASS_NET;
-}
-
 static uint64_t load_runs_pack(const struct key *k)
 {
 	uint64_t h = hash_u64((uint64_t)k->by << 56 ^ (uint64_t)k->op << 32 ^ k->label);
@@ -330,7 +325,7 @@ static int load_runs_add_row(struct work *w, struct run *run, const struct rollu
 	unsigned int n = keys_of(run, row, keys);
 	int r = 0;
 
-	if (!is_io(row->class)) {
+	if (!class_is_io(row->class)) {
 		cell_add(row->class == CLASS_WAIT ? &run->waiting : &run->other, &c);
 		return 0;
 	}
@@ -353,7 +348,7 @@ static int load_runs_add_row(struct work *w, struct run *run, const struct rollu
 static int load_runs_add_hist(struct work *w, const struct run *run, const struct rollup_row *row)
 {
 	struct key keys[KINDS];
-	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+	unsigned int n = class_is_io(row->class) ? keys_of(run, row, keys) : 0;
 	int r = 0;
 
 	for (unsigned int i = 0; r >= 0 && i < n; i++) {
@@ -507,7 +502,7 @@ static void load_runs_add_block(struct work *w, struct run *run, const struct ro
 	int64_t at = clock_between(first, row->window) / window;
 	struct cell c = cell_of_row(row, logs);
 	struct key keys[KINDS];
-	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+	unsigned int n = class_is_io(row->class) ? keys_of(run, row, keys) : 0;
 
 	at = at < 0 || row->window == -1 ? 0 : MIN(at, (int64_t)BLOCKS - 1);
 	while (n--) {

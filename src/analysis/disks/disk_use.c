@@ -145,14 +145,13 @@ const struct answer_column disk_kind_columns[DISK_KIND_COLUMNS] = {
 	{"max", {QUERY_DUR}},
 };
 
-/* A quantile, limited to the maximum, since the middle of a bucket may exceed it. */
 static void put_disk_quantile(struct answer_list *t, const struct disk_use *d, int64_t kind,
 			      double q)
 {
 	const struct disk_kind *k = &d->kind[kind - KIND_READ];
 
-	answer_list_known(t, hist_total(&k->hist) ? (int64_t)MIN(hist_quantile(&k->hist, q), k->max)
-						  : -1);
+	answer_list_known(
+		t, hist_total(&k->hist) ? (int64_t)hist_quantile_at_most(&k->hist, q, k->max) : -1);
 }
 
 static void put_disk_mean(struct answer_list *t, uint64_t sum, uint64_t count)

@@ -93,8 +93,6 @@ struct feature {
 	enum table_id tables[FEATURE_TABLES]; /* tables that it makes; TABLE_COUNT: no second one */
 	/* Another table whose events it reads besides op, in the same order of time; TABLE_COUNT: none */
 	enum table_id more;
-	/* limit for the memory of its state, whatever the trace; beyond it the feature drops data and flags its rows */
-	size_t bytes_max;
 
 	/* 0 or -ENOMEM. The world outlives the feature. */
 	int (*begin)(void **ret, const struct feature_world *w);

@@ -55,8 +55,6 @@ const char *ebpf_with_word(size_t i);
 /* The bit of a name for ebpf_options.with; 0: unknown. */
 uint32_t ebpf_with(const char *word, size_t len);
 
-/* Adds the process to the selection while recording (the command that `record -- CMD` starts). */
-int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
 /* True if every process in the selection (pids, tids, their tree) has ended. */
 bool ebpf_source_targets_gone(struct source *s);
 /* How many of them are left, at this time or when recording stopped, and the lowest of their pids if there are any. */

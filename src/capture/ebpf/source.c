@@ -562,7 +562,7 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 {
 	uint64_t n = e->loaded.counters[cpu].seq;
 
-	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2 * (n > 0)
+	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2
 			      : e->received[cpu] == n;
 }
 
@@ -747,11 +747,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	}
 	*ret = &e->source;
 	return 0;
-}
-
-int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err)
-{
-	return load_add_pid(&ebpf_of(s)->loaded, pid, err);
 }
 
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings)

@@ -377,8 +377,8 @@ static int print_change(const struct diff *d, const struct layout *l, const stru
 		lines++;
 		if (m != DIFF_LATENCY)
 			continue;
-		put_untested(l, "p99", (double)hist_quantile(&a->hist, 0.99),
-			     (double)hist_quantile(&b->hist, 0.99));
+		put_untested(l, "p99", (double)diff_sum_quantile(a, 0.99),
+			     (double)diff_sum_quantile(b, 0.99));
 		lines++;
 	}
 	put_untested(l, "time in all", diff_of_run(d, 0, (double)a->time_ns),

@@ -44,8 +44,8 @@ static int sentence_put_range(struct buf *out, const char *what, struct text a, 
 /* " got 30 % slower (p99 1.10 ms to 2.60 ms)" */
 static int put_latency(struct buf *out, const struct diff_row *row, const struct diff_test *t)
 {
-	const struct hist *a = &row->side[0].hist, *b = &row->side[1].hist;
-	uint64_t from = hist_quantile(a, 0.99), to = hist_quantile(b, 0.99);
+	uint64_t from = diff_sum_quantile(&row->side[0], 0.99);
+	uint64_t to = diff_sum_quantile(&row->side[1], 0.99);
 	/* if the slowest calls moved the other way, uses a typical call */
 	bool slowest = (t->effect > 0) == (to > from);
 

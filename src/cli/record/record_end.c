@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "cli/terminal/format.h"
 #include "store/file/check_trace.h"
 
@@ -139,7 +140,6 @@ static int save_as(int from, const char *path, char **ret)
 static int save(int from, const char *path, char **ret)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	const char *temporary = secure_getenv("TMPDIR");
 	_cleanup_free_ char *elsewhere = NULL;
 	int first = save_as(from, path, ret), r = first;
 
@@ -147,7 +147,7 @@ static int save(int from, const char *path, char **ret)
 		r = save_as(from, name, ret);
 	if (r >= 0)
 		return 0;
-	if (asprintf(&elsewhere, "%s/%s", temporary ? temporary : "/var/tmp", name) < 0) {
+	if (asprintf(&elsewhere, "%s/%s", temporary_folder(), name) < 0) {
 		elsewhere = NULL;
 		return -ENOMEM;
 	}

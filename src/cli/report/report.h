@@ -125,10 +125,9 @@ static inline bool report_is_wait(const struct rollup_row *row)
 {
 	return row->class == CLASS_WAIT;
 }
-/* True for reads, writes, metadata, sync and sockets, which count as I/O; processes, memory and the like do not. */
 static inline bool report_is_io(const struct rollup_row *row)
 {
-	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
+	return class_is_io(row->class);
 }
 
 /* For passes over rows that select what the sums of report_open() include. */

@@ -153,7 +153,7 @@ static int by_file_fill(struct by_file *f, const struct report *r, group_fn *fn)
 	if (e >= 0)
 		e = rollup_project(f->all, ROLLUP_FILE, &f->files);
 	if (e >= 0)
-		e = page_rows(f->files, NULL, page_row_order, &f->rows, &f->count);
+		e = rollup_sorted(f->files, NULL, page_row_order, &f->rows, &f->count);
 	if (e >= 0)
 		e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD,
 				   map_waited, &f->g, &f->waited);

@@ -241,8 +241,7 @@ int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *
 
 int64_t report_quantile(const struct rollup_row *row, double q)
 {
-	/* The middle of the highest bucket may exceed the highest value. */
-	uint64_t v = MIN(hist_quantile(&row->hist, q), row->max_ns);
+	uint64_t v = hist_quantile_at_most(&row->hist, q, row->max_ns);
 
 	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }

@@ -72,25 +72,6 @@ int page_calls_order(const void *a, const void *b)
 	return ORDER(y->calls, x->calls) ?: ORDER(x->op, y->op);
 }
 
-int page_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
-	      int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
-	      size_t *ret_count)
-{
-	const struct rollup_row **rows = calloc(rollup_count(r) + 1, sizeof(*rows));
-	size_t count = 0;
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < rollup_count(r); i++) {
-		if (!take || take(rollup_row(r, i)))
-			rows[count++] = rollup_row(r, i);
-	}
-	qsort(rows, count, sizeof(*rows), order);
-	*ret = rows;
-	*ret_count = count;
-	return 0;
-}
-
 int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 	     struct rollup_row *ret)
 {

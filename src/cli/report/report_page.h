@@ -28,10 +28,6 @@ void page_share(struct answer_list *list, uint64_t part, uint64_t whole);
  */
 int page_row_order(const void *a, const void *b);
 int page_calls_order(const void *a, const void *b);
-/* Pointers to the rows that `take` accepts (NULL: all), sorted; free() the array. */
-int page_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
-	      int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
-	      size_t *ret_count);
 /* The sum of the rows from `from` on, as one row. Call hist_free() on its histogram. */
 int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 	     struct rollup_row *ret);

@@ -27,7 +27,7 @@ int queued_put(struct buf *out, const struct rollup *r, const struct loss_reques
 	int e = rollup_project(r, ROLLUP_OP, &ops);
 
 	if (e >= 0)
-		e = page_rows(ops, hands_over, page_calls_order, &rows, &count);
+		e = rollup_sorted(ops, hands_over, page_calls_order, &rows, &count);
 	for (size_t i = 0; e >= 0 && i < count; i++) {
 		char name[32];
 

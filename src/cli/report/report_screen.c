@@ -571,7 +571,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 	uint64_t calls = 0, bytes = 0, time_ns = 0;
 	size_t count = 0, named = 0;
 	char name[32];
-	int e = page_rows(by_op, take, page_calls_order, &rows, &count);
+	int e = rollup_sorted(by_op, take, page_calls_order, &rows, &count);
 
 	if (e < 0 || !count)
 		return e;
@@ -637,7 +637,7 @@ static int print_operations(const struct report *r, const struct page_totals *t)
 	if (e >= 0)
 		e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
 	if (e >= 0)
-		e = page_rows(ops, NULL, page_row_order, &rows, &count);
+		e = rollup_sorted(ops, NULL, page_row_order, &rows, &count);
 	if (e < 0)
 		return e;
 	lines = OP_LINES - (r->scan.running->rows > 0);

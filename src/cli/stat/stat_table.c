@@ -265,7 +265,7 @@ static int make_label(char **ret, const struct grouping *g, int64_t key)
 
 uint64_t stat_table_quantile(const struct rollup_row *row, double q)
 {
-	return MIN(hist_quantile(&row->hist, q), row->max_ns);
+	return hist_quantile_at_most(&row->hist, q, row->max_ns);
 }
 
 static uint64_t sort_value(const struct figure *f, enum stat_table_sort sort)
@@ -325,17 +325,14 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 	ret = rollup_regroup(r, ROLLUP_OP, regroup, g, &sums);
 	if (ret < 0)
 		return ret;
-	count = rollup_count(sums);
-	rows = calloc(count + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
+	ret = rollup_sorted(sums, NULL, compare_calls, &rows, &count);
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; i < count; i++) {
-		rows[i] = rollup_row(sums, i);
 		rest->calls += rows[i]->calls;
 		rest->bytes = add_sat(rest->bytes, rows[i]->bytes);
 		rest->time_ns = add_sat(rest->time_ns, rows[i]->time_ns);
 	}
-	qsort(rows, count, sizeof(*rows), compare_calls);
 	for (size_t i = 0; i < count && i < REST_SHOWN && ret >= 0; i++) {
 		char name[32];
 

@@ -75,8 +75,9 @@ static void put_request_kind(struct answer_list *t, const struct disk_use *d, in
 
 	answer_list_str(t, k->requests ? format_rate((uint64_t)k->requests, span, false).s : "-");
 	answer_list_str(t, k->bytes ? format_rate((uint64_t)k->bytes, span, true).s : "-");
-	answer_list_known(
-		t, hist_total(&k->hist) ? (int64_t)MIN(hist_quantile(&k->hist, 0.99), k->max) : -1);
+	answer_list_known(t, hist_total(&k->hist)
+				     ? (int64_t)hist_quantile_at_most(&k->hist, 0.99, k->max)
+				     : -1);
 }
 
 int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t most, size_t width)

@@ -11,7 +11,7 @@
 #define TEXT_WIDTH_PIPE 100  /* width of a screen without a terminal */
 #define TEXT_ROWS_MAX	50   /* rows of a list on a terminal; a pipe gets all */
 
-enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_GREEN, TEXT_YELLOW, TEXT_BLUE };
+enum text_style { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_GREEN, TEXT_YELLOW };
 
 /* True if standard output is a terminal. */
 bool text_terminal(void);

@@ -36,12 +36,11 @@ static bool is_of_call(enum beside_kind kind, const struct batch *b, size_t at,
 		       batch_get(op, OP_THREAD_ID, row, -1);
 }
 
-/* Searches from `at` on. Returns where the call's rows end, or `at` if it has none. */
-static size_t beside_collect(struct trace_beside *ret, enum beside_kind kind, const struct batch *b,
-			     size_t at, const struct batch *op, size_t row)
+/* Searches from `at` on. */
+static void beside_collect(struct trace_beside *ret, enum beside_kind kind, const struct batch *b,
+			   size_t at, const struct batch *op, size_t row)
 {
 	struct call_rows *c = &ret->tables[kind];
-	size_t end = at;
 
 	for (size_t i = at; i < b->rows; i++) {
 		bool of_call = is_of_call(kind, b, i, op, row);
@@ -50,13 +49,11 @@ static size_t beside_collect(struct trace_beside *ret, enum beside_kind kind, co
 			break;
 		if (!of_call)
 			continue;
-		end = i + 1;
 		if (c->count < BESIDE_ROWS)
 			ret->rows[kind][c->count++] = (uint32_t)i;
 	}
 	c->batch = b;
 	c->rows = ret->rows[kind];
-	return end;
 }
 
 void trace_beside_begin(struct trace_beside *b)

@@ -256,7 +256,8 @@ static unsigned int duck_threads(const struct store *s, const struct engine_opti
 
 static int duck_start(struct duck *e, const struct engine_options *opt, struct error *err)
 {
-	int r = duckdb_load(opt->library, &e->api, &e->library, err);
+	const char *path;
+	int r = duckdb_load(opt->library, &e->api, &path, err);
 
 	if (r >= 0 && !opt->annotations)
 		r = annotations_new(&e->annotations_own, e->store, err);

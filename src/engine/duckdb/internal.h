@@ -68,7 +68,6 @@ int names_load_files(struct duck *e, struct error *err);
 struct duck {
 	struct engine head;
 	const struct duckdb_api *api;
-	const char *library;
 	struct store *store;
 	duckdb_database db;
 	duckdb_connection con;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "engine/local/local.h"
 #include "query/eval/pattern.h"
 #include "schema/vocab.h"
@@ -87,14 +88,9 @@ static struct bytes local_answer_bytes(const struct engine_result *r, size_t col
 /* As in DuckDB's results: the shortest text that reads back as the same number, with a decimal point. */
 static int put_float(double v, struct buf *out)
 {
-	char text[40];
+	struct text t = format_shortest(v, 15, false);
 
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	return buf_printf(out, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
+	return buf_printf(out, "%s%s", t.s, strpbrk(t.s, ".en") ? "" : ".0");
 }
 
 static int put_blob(struct bytes v, struct buf *out)

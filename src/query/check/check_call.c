@@ -12,12 +12,6 @@ static const char *const signatures[] = {
 #undef F
 };
 
-static const char *const names[] = {
-#define F(NAME, name, sig, doc) [FUNCTION_##NAME] = #name,
-	QUERY_FUNCTIONS(F)
-#undef F
-};
-
 static struct expr *check_call_wrong(struct query_checker *c, const struct node *n,
 				     const struct expr *e, const char *want)
 {
@@ -211,13 +205,11 @@ static struct expr *check_id(struct query_checker *c, struct node *n)
 
 static void unknown_function(struct query_checker *c, const struct node *n)
 {
-	static const char *const others[] = {
-		"if",	     "p50",	   "p90",    "p95",    "p99",	     "count",
-		"countif",   "sum",	   "avg",    "min",    "max",	     "distinct",
-		"hist",	     "rate",	   "stddev", "median", "percentile", "quantize",
-		"lquantize", "llquantize", "first",  "last",   "any"};
 	char word[NEAREST_WORD_MAX + 2];
 	struct nearest near = {.word = word};
+	_cleanup_buf_ struct buf all = {0};
+	const struct query_call *call;
+	bool aggregates = false;
 
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
 		 (const char *)n->text.data);
@@ -228,25 +220,21 @@ static void unknown_function(struct query_checker *c, const struct node *n)
 			   word);
 		return;
 	}
-	for (unsigned int i = 0; i < FUNCTION_COUNT; i++)
-		nearest_offer(&near, names[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		nearest_offer(&near, others[i]);
+	for (size_t i = 0; (call = query_call(i)); i++) {
+		nearest_offer(&near, call->name);
+		buf_printf(&all, "%s %s", call->aggregate && !aggregates ? "; in a group" : "",
+			   call->name);
+		aggregates = call->aggregate;
+	}
 	/* or a name that begins with the word */
-	for (unsigned int i = 0; i < FUNCTION_COUNT && !near.best && strlen(word) > 1; i++)
-		near.best = strncmp(names[i], word, strlen(word)) ? NULL : names[i];
-	for (size_t i = 0; i < ARRAY_SIZE(others) && !near.best && strlen(word) > 1; i++)
-		near.best = strncmp(others[i], word, strlen(word)) ? NULL : others[i];
+	for (size_t i = 0; (call = query_call(i)) && !near.best && strlen(word) > 1; i++)
+		near.best = strncmp(call->name, word, strlen(word)) ? NULL : call->name;
 	if (near.best)
 		query_fail(c->s, n->pos, n->text.len, "unknown function '%s'; did you mean %s?",
 			   word, near.best);
 	else
-		query_fail(c->s, n->pos, n->text.len,
-			   "unknown function '%s'; available are dir base ext lower len bucket "
-			   "log2 hour minute abs bitand bitor coalesce text id if; in a group "
-			   "count countif sum avg min max stddev distinct rate p50 p90 p99 hist "
-			   "quantize first last any",
-			   word);
+		query_fail(c->s, n->pos, n->text.len, "unknown function '%s'; available are%s",
+			   word, buf_str(&all));
 }
 
 struct expr *check_call(struct query_checker *c, struct node *n, const struct query_kind *hint)

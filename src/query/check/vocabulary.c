@@ -21,6 +21,22 @@ static const char *const function_names[] = {
 #undef F
 };
 
+static const struct query_call calls[] = {
+#define F(NAME, name, sig, doc) {#name, sig},
+	QUERY_FUNCTIONS(F)
+#undef F
+		{"if", "if(condition, a, b)"},
+#define A(NAME, name, sig, doc) {#name, sig, .aggregate = true},
+	QUERY_AGGREGATES(A)
+#undef A
+		{"p50", "p50(x)", .aggregate = true},
+	{"p90", "p90(x)", .aggregate = true},
+	{"p95", "p95(x)", .aggregate = true},
+	{"p99", "p99(x)", .aggregate = true},
+	{"p999", "p999(x)", .aggregate = true},
+	{"median", "median(x)", .aggregate = true},
+};
+
 static const struct {
 	const char *name;
 	uint64_t bit;
@@ -89,6 +105,21 @@ int function_find(struct bytes name)
 			return (int)i;
 	}
 	return -1;
+}
+
+const char *function_name(enum query_function f)
+{
+	return function_names[f];
+}
+
+const char *aggregate_name(enum query_aggregate a)
+{
+	return aggregate_names[a];
+}
+
+const struct query_call *query_call(size_t i)
+{
+	return i < ARRAY_SIZE(calls) ? &calls[i] : NULL;
 }
 
 /* ---- bits ---- */

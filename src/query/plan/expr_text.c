@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "query/internal.h"
 #include "query/plan/expr_text_internal.h"
@@ -32,17 +33,10 @@ static const char *const name_names[] = {
 #undef N
 };
 
-static const char *const function_names[] = {
-#define F(NAME, name, sig, doc) [FUNCTION_##NAME] = #name,
-	QUERY_FUNCTIONS(F)
-#undef F
-};
-
 static const char *const compare_signs[] = {"==", "!=", "<", "<=", ">", ">="};
 static const char *const arith_signs[] = {"+", "-", "*", "/", "%"};
 
 static_assert(ARRAY_SIZE(name_names) == QNAME_COUNT, "each name has its text");
-static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has its text");
 static_assert(ARRAY_SIZE(compare_signs) == COMPARE_GE + 1, "each comparison has a sign");
 static_assert(ARRAY_SIZE(arith_signs) == ARITH_MOD + 1, "each operator has a sign");
 
@@ -94,24 +88,13 @@ static int write_unit(struct buf *out, int64_t value, bool size)
 
 static int write_float(struct buf *out, double f)
 {
-	char text[40], *e;
-	int n = snprintf(text, sizeof(text), "%.17g", f);
+	struct text t = format_shortest(f, 1, false);
+	size_t whole = strcspn(t.s, "e");
 
-	for (int digits = 1; digits < 17; digits++) {
-		char shorter[40];
-
-		snprintf(shorter, sizeof(shorter), "%.*g", digits, f);
-		if (strtod(shorter, NULL) == f) {
-			n = snprintf(text, sizeof(text), "%s", shorter);
-			break;
-		}
-	}
-	assert(n > 0);
 	/* with a decimal point it parses as a float */
-	if (strchr(text, '.'))
-		return buf_printf(out, "%s", text);
-	e = strchr(text, 'e');
-	return buf_printf(out, "%.*s.0%s", (int)(e ? e - text : n), text, e ? e : "");
+	if (strchr(t.s, '.'))
+		return buf_printf(out, "%s", t.s);
+	return buf_printf(out, "%.*s.0%s", (int)whole, t.s, t.s + whole);
 }
 
 static int write_time(struct buf *out, int64_t ns)
@@ -322,7 +305,7 @@ static int write_bare(struct text_writer *w, const struct expr *e)
 	case EXPR_HAS:
 		return expr_text_write_has(w, e);
 	case EXPR_CALL:
-		return expr_text_write_call(w, e, function_names[e->function]);
+		return expr_text_write_call(w, e, function_name(e->function));
 	case EXPR_CASE:
 		return expr_text_write_call(w, e, "if");
 	}

@@ -51,8 +51,6 @@ enum query_aggregate {
 		AGGREGATE_KINDS,
 };
 
-#define DISTINCT_EXACT_MAX 4096
-
 enum field_kind { FIELD_EXPR, FIELD_KEY, FIELD_WINDOW, FIELD_AGGREGATE };
 
 struct plan_field {

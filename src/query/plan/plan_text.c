@@ -8,12 +8,6 @@
 #include "query/plan/expr_text_internal.h"
 #include "query/check/user_values.h"
 
-static const char *const aggregate_names[] = {
-#define A(NAME, name, sig, doc) [AGGREGATE_##NAME] = #name,
-	QUERY_AGGREGATES(A)
-#undef A
-};
-
 static uint64_t field_columns(const struct plan *p)
 {
 	uint64_t set = p->where ? expr_columns(p->where) : 0;
@@ -63,7 +57,7 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 	if (f->aggregate == AGGREGATE_PERCENTILE)
 		buf_printf(w->out, "percentile[%g](", f->quantile * 100);
 	else
-		buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
+		buf_printf(w->out, "%s(", aggregate_name(f->aggregate));
 	if (f->expr && f->aggregate != AGGREGATE_BUSY)
 		text_write(w, f->expr);
 	for (int i = 0; i < params; i++)

@@ -2,7 +2,6 @@
 #include "server/api/jaeger_sums.h"
 #include "base/array.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,15 +124,6 @@ static int compare_pairs(const void *a, const void *b)
 	return ORDER(x->first, y->first) ?: ORDER(x->second, y->second);
 }
 
-/* Writes a 64-bit number as a string, as protobuf's JSON does. */
-static void put_ns(struct js *out, const char *name, int64_t ns)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, MAX(ns, (int64_t)0));
-	js_key_string(out, name, text);
-}
-
 static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, struct js *out)
 {
 	const struct trace_sum *t = &s->sums[i];
@@ -144,8 +134,8 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 		js_key_bytes(out, "rootServiceName", intern_get(&s->texts, t->root_service));
 		js_key_bytes(out, "rootOperationName", intern_get(&s->texts, t->root_name));
 	}
-	put_ns(out, "minStartTimeUnixNano", t->first);
-	put_ns(out, "maxEndTimeUnixNano", t->last);
+	js_key_exact(out, "minStartTimeUnixNano", MAX(t->first, (int64_t)0));
+	js_key_exact(out, "maxEndTimeUnixNano", MAX(t->last, (int64_t)0));
 	js_key_uint(out, "spanCount", t->spans);
 	js_key_uint(out, "errorSpanCount", t->errors);
 	js_key_uint(out, "orphanSpanCount", t->orphans);

@@ -186,11 +186,6 @@ static int route_analysis_put_loss(void *arg, struct buf *to, struct error *err 
 	return buf_append(to, q->loss.data, q->loss.len);
 }
 
-static bool route_analysis_stopped(const void *arg)
-{
-	return question_stopped(arg);
-}
-
 static int route_analysis_work(struct analysis_question *a)
 {
 	const struct analysis_input in = {.analysis = a->analysis,
@@ -199,7 +194,7 @@ static int route_analysis_work(struct analysis_question *a)
 					  .options = a->options,
 					  .threads = question_workers(a->q),
 					  .shared = true,
-					  .stopped = route_analysis_stopped,
+					  .stopped = question_stops,
 					  .arg = a->q};
 	const struct answer_json document = {.origin = a->q->server->origin,
 					     .compact = true,

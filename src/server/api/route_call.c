@@ -19,12 +19,9 @@
 static int route_call_find(struct question *q, size_t *ret_block, size_t *ret_row)
 {
 	const char *text = http_part(q->request, 0);
-	char *end;
 	int64_t number;
 
-	errno = 0;
-	number = strtoll(text, &end, 10);
-	if (errno || end == text || *end ||
+	if (question_parse(text, &number) < 0 ||
 	    server_row_find(q->server, number, ret_block, ret_row) < 0)
 		return question_error(q, -ENOENT, "this trace has no call %.40s", text);
 	return 0;

@@ -218,24 +218,21 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 	uint64_t calls = 0, bytes = 0, time = 0, io_calls = 0, io_time = 0;
 	int r = rollup_regroup(all, ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD, to_task, (void *)d,
 			       &sums);
-	size_t n = r < 0 ? 0 : rollup_count(sums);
+	size_t n = 0;
 
+	if (r >= 0)
+		r = rollup_sorted(sums, NULL, sums_by_time, &rows, &n);
 	if (r < 0)
 		return r;
-	rows = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		rows[i] = rollup_row(sums, i);
 		calls = add_sat(calls, rows[i]->calls);
 		bytes = add_sat(bytes, rows[i]->bytes);
 		time = add_sat(time, rows[i]->time_ns);
-		if (!sums_is_io(rows[i]->class))
+		if (!class_is_io(rows[i]->class))
 			continue;
 		io_calls = add_sat(io_calls, rows[i]->calls);
 		io_time = add_sat(io_time, rows[i]->time_ns);
 	}
-	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key_uint(j, "calls", calls);
 	js_key_uint(j, "bytes", bytes);
 	js_key_uint(j, "time", time);

@@ -146,11 +146,6 @@ static int jaeger_put_names(struct jaeger *j, bool kinds, const char *v3)
 	return out.error;
 }
 
-static bool jaeger_stopped(const void *arg)
-{
-	return question_stopped(arg);
-}
-
 static struct spans_out_options any(const struct question *q)
 {
 	return (struct spans_out_options){.from = INT64_MIN,
@@ -158,7 +153,7 @@ static struct spans_out_options any(const struct question *q)
 					  .calls_ns = -1,
 					  .apart = true,
 					  .brief = true,
-					  .stopped = jaeger_stopped,
+					  .stopped = question_stops,
 					  .arg = q};
 }
 

@@ -106,7 +106,7 @@ static bool route_latency_regroup_row(void *arg, struct rollup_row *key)
 {
 	const struct regroup *g = arg;
 
-	if (!sums_is_io(key->class))
+	if (!class_is_io(key->class))
 		return false;
 	if (g->split->map)
 		g->split->map(g->dims, key);
@@ -150,16 +150,12 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	int r = rollup_regroup(all, split->keys, route_latency_regroup_row, &g, &sums);
-	size_t n = r < 0 ? 0 : rollup_count(sums);
+	size_t n = 0;
 
+	if (r >= 0)
+		r = rollup_sorted(sums, NULL, sums_by_time, &rows, &n);
 	if (r < 0)
 		return r;
-	rows = calloc(n + 1, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		rows[i] = rollup_row(sums, i);
-	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key(j, "series");
 	js_open(j, '[');
 	for (size_t i = 0; i < MIN(n, (size_t)SERIES_MAX); i++) {

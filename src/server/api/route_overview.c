@@ -6,7 +6,6 @@
  * only in totals.running.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,11 +30,11 @@ static bool route_overview_is_part(enum part part, int64_t class)
 {
 	switch (part) {
 	case PART_IO:
-		return sums_is_io(class);
+		return class_is_io(class);
 	case PART_WAIT:
 		return class == CLASS_WAIT;
 	case PART_NOT_IO:
-		return class != CLASS_WAIT && !sums_is_io(class);
+		return class != CLASS_WAIT && !class_is_io(class);
 	case PART_ALL:
 		return true;
 	}
@@ -222,21 +221,6 @@ static void route_overview_put_times(const struct question *q, struct js *j,
 
 /* ---- one table ---- */
 
-static int sorted_rows(const struct rollup *sums, const struct table_of *t,
-		       const struct rollup_row ***ret)
-{
-	size_t n = rollup_count(sums);
-	const struct rollup_row **rows = calloc(n + 1, sizeof(*rows));
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		rows[i] = rollup_row(sums, i);
-	qsort(rows, n, sizeof(*rows), t->failed ? route_overview_by_calls : sums_by_time);
-	*ret = rows;
-	return 0;
-}
-
 /* Finds the files of each row's failures; tops[] is as long as the table. 1: too many files to count. */
 static int find_failures(const struct question *q, const struct sums *s,
 			 const struct rollup_row *const *rows, size_t count,
@@ -325,10 +309,11 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 	_cleanup_free_ struct bytes *arguments = NULL;
 	int r = rollup_regroup(t->needs_thread ? s->other : s->rollup, t->keys,
 			       route_overview_regroup_row, &g, &sums);
-	size_t n = r < 0 ? 0 : rollup_count(sums);
+	size_t n = 0;
 
 	if (r >= 0)
-		r = sorted_rows(sums, t, &rows);
+		r = rollup_sorted(sums, NULL, t->failed ? route_overview_by_calls : sums_by_time,
+				  &rows, &n);
 	if (r >= 0)
 		r = route_overview_arguments(q, t, rows, n, &arguments);
 	if (r < 0)
@@ -439,7 +424,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 			handing_over = add_sat(handing_over, row->calls);
 		if (row->class == CLASS_WAIT)
 			waited = add_sat(waited, row->time_ns);
-		else if (sums_is_io(row->class))
+		else if (class_is_io(row->class))
 			time = add_sat(time, row->time_ns);
 	}
 	js_key(j, "totals");
@@ -625,10 +610,7 @@ static int put_slow(struct question *q, struct js *j, const struct sums_filter *
 void overview_put_axis(const struct question *q, struct js *j, const struct sums_axis *a,
 		       int64_t from, int64_t to)
 {
-	char origin[24];
-
-	snprintf(origin, sizeof(origin), "%" PRId64, q->server->origin);
-	js_key_string(j, "origin", origin);
+	js_key_exact(j, "origin", q->server->origin);
 	js_key_int(j, "from", a->from - q->server->origin);
 	js_key_int(j, "to", a->from + a->step * (int64_t)a->count - q->server->origin);
 	js_key_int(j, "step", a->step);

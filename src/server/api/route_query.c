@@ -223,9 +223,7 @@ static int csv_rows(struct download *d, struct answer *rows)
 
 static int open_spool(struct question *q)
 {
-	const char *folder = secure_getenv("TMPDIR");
-	int fd =
-		open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	return fd < 0 ? question_error(q, -errno, "cannot create a file for the download: %s",
 				       strerror(errno))

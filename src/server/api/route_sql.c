@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engine/engine.h"
 #include "server/http/sql_child.h"
 #include "server/internal.h"
@@ -33,13 +34,6 @@ struct talk {
 	struct buf said; /* standard error */
 };
 
-static void route_sql_shut(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static void feed(struct talk *c, const struct buf *statement)
 {
 	ssize_t n = write(c->child.in, statement->data + c->written, statement->len - c->written);
@@ -47,7 +41,7 @@ static void feed(struct talk *c, const struct buf *statement)
 	if (n > 0)
 		c->written += (size_t)n;
 	if ((n < 0 && errno != EAGAIN) || c->written == statement->len)
-		route_sql_shut(&c->child.in);
+		child_shut(&c->child.in);
 }
 
 static int route_sql_drain(int *fd, struct buf *to, size_t max)
@@ -56,7 +50,7 @@ static int route_sql_drain(int *fd, struct buf *to, size_t max)
 	ssize_t n = read(*fd, piece, sizeof(piece));
 
 	if (n <= 0) {
-		route_sql_shut(fd);
+		child_shut(fd);
 		return 0;
 	}
 	if (to->len + (size_t)n > max)
@@ -170,11 +164,10 @@ static int refused(struct question *q, uint64_t spill, char *said)
 /* Half of the free space at most, so that others can still write. */
 static uint64_t spill_max(void)
 {
-	const char *folder = secure_getenv("TMPDIR");
 	struct statvfs st;
 	uint64_t half;
 
-	if (statvfs(folder && *folder ? folder : "/var/tmp", &st) < 0)
+	if (statvfs(temporary_folder(), &st) < 0)
 		return ENGINE_SPILL_DEFAULT;
 	half = (uint64_t)st.f_bavail * st.f_frsize / 2;
 	half = MAX(half, SPILL_MIN);

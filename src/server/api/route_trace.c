@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* route_trace.c: /trace: describes the recording. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -219,16 +218,14 @@ static int write_document(struct server *s)
 {
 	const struct dims *d = store_dims_few(s->store);
 	struct js j = {.to = &s->document};
-	char origin[24];
 	int64_t first, last;
 
 	store_range(s->store, &first, &last);
-	snprintf(origin, sizeof(origin), "%" PRId64, s->origin);
 	buf_clear(&s->document);
 	js_open(&j, '{');
 	js_key_string(&j, "version", WEIR_VERSION);
 	route_trace_put_traces(s, &j);
-	js_key_string(&j, "origin", origin);
+	js_key_exact(&j, "origin", s->origin);
 	js_key_int(&j, "offset", zone_offset(s->origin));
 	js_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
 	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/answer_columns.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +12,6 @@ static const char magic[] = "weircol1";
 static size_t col_bytes(const struct columns_col *c, size_t rows)
 {
 	return rows * (c->coded ? sizeof(uint32_t) : sizeof(double));
-}
-
-static void put_origin(const struct question *q, struct js *j)
-{
-	char origin[24];
-
-	snprintf(origin, sizeof(origin), "%" PRId64, q->server->origin);
-	js_key_string(j, "origin", origin);
 }
 
 static void put_members(struct js *j, const struct buf *members)
@@ -63,7 +54,7 @@ static int answer_columns_write_binary(struct question *q, const struct buf *mem
 	int r;
 
 	js_open(&j, '{');
-	put_origin(q, &j);
+	js_key_exact(&j, "origin", q->server->origin);
 	put_members(&j, members);
 	js_key_uint(&j, "rows", rows);
 	loss_put(q, &j);
@@ -110,7 +101,7 @@ static int write_json(struct question *q, const struct buf *members, const struc
 	struct js j = {.to = &q->out};
 
 	js_open(&j, '{');
-	put_origin(q, &j);
+	js_key_exact(&j, "origin", q->server->origin);
 	put_members(&j, members);
 	js_key(&j, "columns");
 	js_open(&j, '[');

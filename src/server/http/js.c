@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "engine/engine.h"
 
@@ -61,8 +62,7 @@ void js_uint(struct js *j, uint64_t v)
 
 void js_float(struct js *j, double v)
 {
-	char text[40];
-	int digits = 15;
+	struct text t;
 
 	if (!isfinite(v)) {
 		js_null(j);
@@ -72,10 +72,26 @@ void js_float(struct js *j, double v)
 		js_int(j, (int64_t)v);
 		return;
 	}
-	do {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-	} while (digits++ < 17 && strtod(text, NULL) != v);
-	js_raw(j, text, strlen(text));
+	t = format_shortest(v, 15, false);
+	js_raw(j, t.s, strlen(t.s));
+}
+
+void js_key_exact(struct js *j, const char *name, int64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, v);
+	js_key_string(j, name, text);
+}
+
+void js_error(struct js *j, const char *message)
+{
+	js_open(j, '{');
+	js_key(j, "error");
+	js_open(j, '{');
+	js_key_string(j, "message", message);
+	js_close(j, '}');
+	js_close(j, '}');
 }
 
 void js_bool(struct js *j, bool v)

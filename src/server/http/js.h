@@ -54,6 +54,11 @@ static inline void js_key_string(struct js *j, const char *name, const char *tex
 	js_string(j, text);
 }
 
+/* A number of 64 bits as a string, because a JSON number is exact only up to 2^53. */
+void js_key_exact(struct js *j, const char *name, int64_t v);
+/* The complete document {"error": {"message": ...}}. */
+void js_error(struct js *j, const char *message);
+
 static inline void js_key_bytes(struct js *j, const char *name, struct bytes text)
 {
 	js_key(j, name);

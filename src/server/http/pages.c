@@ -6,7 +6,7 @@
 
 #include "server/internal.h"
 
-static const struct page_file *pages_find(const char *path)
+const struct page_file *pages_find(const char *path)
 {
 	for (const struct page_file *f = embedded_pages; f->path; f++) {
 		if (strcmp(f->path, path) == 0)

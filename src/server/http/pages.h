@@ -13,5 +13,7 @@ struct page_file {
 
 /* Sorted by path; ends with {0}. Empty if the pages were not built. */
 extern const struct page_file embedded_pages[];
+/* The file of a path; NULL: there is none. */
+const struct page_file *pages_find(const char *path);
 /* The API contract, docs/openapi.yaml. */
 extern const struct page_file embedded_openapi;

@@ -14,54 +14,51 @@ struct search {
 	const char *unknown; /* the first unknown name */
 };
 
-/* Calls `take` with each name until it returns true. Returns whether it did. */
-static bool each_known(const char *known, bool (*take)(void *arg, const char *name), void *arg)
+/* The next name of a list; false: there is no more. */
+static bool params_next(const char **known, char name[static NEAREST_WORD_MAX])
 {
-	char name[NEAREST_WORD_MAX];
+	size_t len = strcspn(*known, " ");
 
-	while (*known) {
-		size_t len = strcspn(known, " ");
-
-		snprintf(name, sizeof(name), "%.*s", (int)len, known);
-		if (take(arg, name))
-			return true;
-		known += len + (known[len] == ' ');
-	}
-	return false;
+	snprintf(name, NEAREST_WORD_MAX, "%.*s", (int)len, *known);
+	*known += len + ((*known)[len] == ' ');
+	return len > 0;
 }
 
-static bool is_it(void *arg, const char *name)
+static bool params_known(const char *known, const char *name)
 {
-	return strcmp(arg, name) == 0;
+	char one[NEAREST_WORD_MAX];
+
+	while (params_next(&known, one)) {
+		if (strcmp(one, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 static bool params_look_at(void *arg, const char *name, const char *value _unused_)
 {
 	struct search *s = arg;
 
-	if (!s->unknown && *name && !each_known(s->known, is_it, (void *)name))
+	if (!s->unknown && *name && !params_known(s->known, name))
 		s->unknown = name;
 	return s->unknown;
 }
 
-/* The nearest of the known names, and its distance. */
-struct guess {
-	const char *word;
-	unsigned int distance;
-	char best[NEAREST_WORD_MAX];
-};
-
-static bool guess(void *arg, const char *name)
+/* The nearest of the known names, or "". */
+static void params_guess(const struct search *s, char best[static NEAREST_WORD_MAX])
 {
-	struct guess *g = arg;
-	struct nearest n = {.word = g->word};
+	struct nearest n = {.word = s->unknown};
+	const char *known = s->known;
+	char name[NEAREST_WORD_MAX];
 
-	nearest_offer(&n, name);
-	if (n.best && (!*g->best || n.distance < g->distance)) {
-		g->distance = n.distance;
-		snprintf(g->best, sizeof(g->best), "%s", name);
+	*best = '\0';
+	while (params_next(&known, name)) {
+		nearest_offer(&n, name);
+		if (n.best != name)
+			continue;
+		snprintf(best, NEAREST_WORD_MAX, "%s", name);
+		n.best = best;
 	}
-	return false;
 }
 
 /* Other tools use `where` and `query` for what is `filter` and `q` here. */
@@ -79,26 +76,21 @@ static const char *other_name(const char *name)
 
 static void params_refuse(struct http_request *r, const struct search *s)
 {
-	struct guess g = {.word = s->unknown};
+	char best[NEAREST_WORD_MAX];
 	const char *other = other_name(s->unknown);
 	_cleanup_buf_ struct buf text = {0}, out = {0};
 	struct js j = {.to = &out};
 
-	if (other && each_known(s->known, is_it, (void *)other))
-		snprintf(g.best, sizeof(g.best), "%s", other);
+	if (other && params_known(s->known, other))
+		snprintf(best, sizeof(best), "%s", other);
 	else
-		each_known(s->known, guess, &g);
+		params_guess(s, best);
 	buf_printf(&text, "%.*s=: unknown parameter", NAME_SHOWN, s->unknown);
-	if (*g.best)
-		buf_printf(&text, "; did you mean %s=?", g.best);
+	if (*best)
+		buf_printf(&text, "; did you mean %s=?", best);
 	else if (*s->known)
 		buf_printf(&text, ", but %s", s->known);
-	js_open(&j, '{');
-	js_key(&j, "error");
-	js_open(&j, '{');
-	js_key_string(&j, "message", buf_str(&text));
-	js_close(&j, '}');
-	js_close(&j, '}');
+	js_error(&j, buf_str(&text));
 	http_reply(r, 400, "application/json", &out);
 }
 

@@ -95,6 +95,11 @@ static void question_fail(struct question *q, int code)
 	http_reply(q->request, status, JSON, &q->out);
 }
 
+bool question_stops(const void *arg)
+{
+	return question_stopped(arg);
+}
+
 bool question_stopped(const struct question *q)
 {
 	return http_stopped(q->request) != 0;
@@ -116,7 +121,7 @@ void question_share(struct question *q)
 
 /* ---- parameters ---- */
 
-static int parse_number(const char *text, int64_t *ret)
+int question_parse(const char *text, int64_t *ret)
 {
 	char *end;
 
@@ -133,7 +138,7 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 	*ret = otherwise;
 	if (!text || !*text)
 		return 0;
-	if (parse_number(text, ret) < 0 || *ret < min || *ret > max)
+	if (question_parse(text, ret) < 0 || *ret < min || *ret > max)
 		return question_error(
 			q, -EINVAL, "%s=%.40s: must be a whole number from %" PRId64 " to %" PRId64,
 			name, text, min, max);

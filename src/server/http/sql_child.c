@@ -25,9 +25,8 @@
 #	define SANITIZED false
 #endif
 /* User ids that systemd leaves to dynamic services: no other process or file has them. */
-#define USER_FIRST    61184
-#define USER_COUNT    (65519 - USER_FIRST + 1)
-#define STATUS_SIGNAL 128 /* exit status of confine.c for a process that a signal ended */
+#define USER_FIRST 61184
+#define USER_COUNT (65519 - USER_FIRST + 1)
 
 /* ---- its folder ---- */
 
@@ -148,7 +147,7 @@ static int make_pipes(int ours[3], int theirs[3])
 	return fcntl(ours[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static void sql_child_shut(int *fd)
+void child_shut(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -178,7 +177,7 @@ int child_start(struct child *ret, char *const args[], const struct child_limits
 	if (r >= 0 && ret->pid < 0)
 		r = -errno;
 	for (int i = 0; i < 3; i++)
-		sql_child_shut(&p.fds[i]);
+		child_shut(&p.fds[i]);
 	return r < 0 ? error_errno(err, r, "cannot start a process for the statement") : 0;
 }
 
@@ -193,16 +192,16 @@ int child_end(struct child *c, bool at_once)
 
 	if (c->pid > 0 && at_once)
 		kill(c->pid, SIGKILL);
-	sql_child_shut(&c->in);
-	sql_child_shut(&c->out);
-	sql_child_shut(&c->err);
+	child_shut(&c->in);
+	child_shut(&c->out);
+	child_shut(&c->err);
 	while (c->pid > 0 && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	sql_child_shut(&c->folder);
+	child_shut(&c->folder);
 	spill_free(&c->spill);
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status);
-	if (WEXITSTATUS(status) > STATUS_SIGNAL)
-		return WEXITSTATUS(status) - STATUS_SIGNAL;
+	if (WEXITSTATUS(status) > ENGINE_STATUS_SIGNAL)
+		return WEXITSTATUS(status) - ENGINE_STATUS_SIGNAL;
 	return WEXITSTATUS(status) ? -1 : 0;
 }

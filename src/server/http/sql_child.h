@@ -31,6 +31,8 @@ struct child {
  */
 int child_start(struct child *ret, char *const args[], const struct child_limits *max,
 		struct error *err);
+/* Closes a descriptor unless it is -1, and sets it to -1. */
+void child_shut(int *fd);
 /* True if its temporary files exceed their limit. */
 bool child_over(const struct child *c);
 /*

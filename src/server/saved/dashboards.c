@@ -21,11 +21,7 @@ static const struct page_file *shipped(const char *name)
 	char path[sizeof(SHIPPED) + BESIDE_NAME_MAX + 8];
 
 	snprintf(path, sizeof(path), SHIPPED "%s.json", name);
-	for (const struct page_file *f = embedded_pages; f->path; f++) {
-		if (strcmp(f->path, path) == 0)
-			return f;
-	}
-	return NULL;
+	return pages_find(path);
 }
 
 static void dashboards_put_one(struct js *j, const char *name, const char *json, size_t len,

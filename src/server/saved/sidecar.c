@@ -238,12 +238,7 @@ void sidecar_fail(struct http_request *r, unsigned int status, const char *fmt, 
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
-	js_open(&j, '{');
-	js_key(&j, "error");
-	js_open(&j, '{');
-	js_key_string(&j, "message", message);
-	js_close(&j, '}');
-	js_close(&j, '}');
+	js_error(&j, message);
 	http_reply(r, status, "application/json", &out);
 }
 

@@ -122,32 +122,13 @@ static int access_map_new(struct access_map **ret)
 	return 0;
 }
 
-#define WRITES_MAX 7u
-
-/* The operations that write to the file; those unknown to this trace are -1. */
-struct writes {
-	int64_t ops[WRITES_MAX];
-};
-
-static void writes_find(struct writes *ret)
+static bool is_write(uint32_t op, bool second)
 {
-	static const char *const words[WRITES_MAX] = {
-		"write", "pwrite64", "writev", "pwritev", "pwritev2", "fallocate", "ftruncate"};
+	enum op_copy copy = op_copy(op);
 
-	for (size_t i = 0; i < WRITES_MAX; i++)
-		ret->ops[i] = op_find(words[i]);
-}
-
-static bool is_write(const struct writes *w, int64_t op, bool second)
-{
-	bool found = false;
-
-	if (second || op_copy((uint32_t)op) != OP_COPY_NONE)
-		return op_copy((uint32_t)op) == (second ? OP_COPY_TO_SECOND : OP_COPY_TO_FIRST);
-
-	for (size_t i = 0; i < WRITES_MAX; i++)
-		found |= op == w->ops[i];
-	return found && op >= 0;
+	if (second || copy != OP_COPY_NONE)
+		return copy == (second ? OP_COPY_TO_SECOND : OP_COPY_TO_FIRST);
+	return op_way(op) == OP_WAY_OUT;
 }
 
 static void access_map_limit(struct access_map *t)
@@ -201,14 +182,14 @@ uint64_t access_map_columns(void)
 	       1ull << OP_BYTES | 1ull << OP_OP;
 }
 
-int access_map_rows(const struct walk_rows *rows,
-		    int (*access_map_take)(void *arg, const struct touch *t), void *arg)
+int access_map_rows(const struct walk_rows *rows, int (*take)(void *arg, const struct touch *t),
+		    void *arg)
 {
 	const struct batch *b = rows->batch;
-	struct writes writes;
+	/* 1 + is_write() of each operation seen: op_way() compares names */
+	uint8_t known[OP_CODE_MAX] = {0};
 	int r = 0;
 
-	writes_find(&writes);
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
 		size_t i = rows->rows[k];
 		int64_t pos = batch_get(b, OP_POS, i, -1), op = batch_get(b, OP_OP, i, -1);
@@ -217,19 +198,21 @@ int access_map_rows(const struct walk_rows *rows,
 		if (pos < 0 || !access_map_moves_bytes(op))
 			continue;
 		bytes = MAX(bytes, (int64_t)0);
+		if (!known[op])
+			known[op] = 1 + is_write((uint32_t)op, rows->second);
 		if (!__builtin_add_overflow(pos, bytes, &last))
-			r = access_map_take(
-				arg, &(struct touch){.end = rollup_end(b, i),
-						     .pos = pos,
-						     .bytes = (uint64_t)bytes,
-						     .write = is_write(&writes, op, rows->second),
-						     .open = access_map_is_open(b, i)});
+			r = take(arg, &(struct touch){.end = rollup_end(b, i),
+						      .pos = pos,
+						      .bytes = (uint64_t)bytes,
+						      .write = known[op] > 1,
+						      .open = access_map_is_open(b, i)});
 	}
 	return r;
 }
 
-static int access_map_add(struct access_map *t, const struct walk_rows *rows)
+static int access_map_take(void *state, const struct walk_rows *rows)
 {
+	struct access_map *t = state;
 	const struct batch *b = rows->batch;
 
 	for (size_t k = 0; k < rows->count; k++) {
@@ -245,11 +228,6 @@ static int access_map_add(struct access_map *t, const struct walk_rows *rows)
 			t->last_end = MAX(t->last_end, end);
 	}
 	return access_map_rows(rows, access_map_add_touch, t);
-}
-
-static int access_map_take(void *state, const struct walk_rows *rows)
-{
-	return access_map_add(state, rows);
 }
 
 /* ---- reading ---- */
@@ -389,23 +367,6 @@ static void access_map_make_room(struct access_map_store *s)
 	}
 }
 
-/* The lock is never held for long: readers release it while they read. */
-static int lock(struct question *q, struct access_map_store *s)
-{
-	for (;;) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 50 * NSEC_PER_MSEC;
-		until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
-		until.tv_nsec %= NSEC_PER_SEC;
-		if (pthread_mutex_timedlock(&s->lock, &until) == 0)
-			return 0;
-		if (question_stopped(q))
-			return -EINTR;
-	}
-}
-
 static int access_map_make(struct question *q, int64_t file, struct access_map **ret)
 {
 	_cleanup_(access_map_freep) struct access_map *t = NULL;
@@ -536,10 +497,9 @@ int access_map_get(struct question *q, int64_t file, const struct sums_filter *f
 {
 	struct access_map_store *s = q->server->access_map;
 	struct access_map *t;
-	int r = lock(q, s);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	pthread_mutex_lock(&s->lock); /* never held for long: readers release it while they read */
 	t = find_whole(q, file, s);
 	if (t) {
 		t->refs++;

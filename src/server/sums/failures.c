@@ -119,9 +119,9 @@ int failures_find(const struct failures *f, const struct server *srv, struct fai
 	r = failures_by_line(f, srv, &index, &lines);
 	if (r < 0)
 		return r;
-	while (r >= 0 && map_next(&lines.calls, &pos, &key, &calls)) {
+	while (map_next(&lines.calls, &pos, &key, &calls)) {
 		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
 			failures_offer(&tops[at], key_file(key), calls);
 	}
-	return r < 0 ? r : f->too_many || lines.too_many;
+	return f->too_many || lines.too_many;
 }

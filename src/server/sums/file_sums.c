@@ -287,7 +287,7 @@ static int file_sums_take(void *state, const struct walk_rows *rows)
 		uint64_t at;
 
 		if (id < 0 || !hist_numbers_find(h->numbers, id, &at) ||
-		    !sums_is_io(batch_get(b, class, i, CLASS_OTHER)))
+		    !class_is_io(batch_get(b, class, i, CLASS_OTHER)))
 			continue;
 		if (sums) {
 			struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);

@@ -59,22 +59,17 @@ struct sums_ask question_ask(const struct question *q, const struct sums_filter 
 		.store = q->server->store, .filter = filter, .from = q->from, .to = q->to};
 }
 
-static bool pass_stopped(const void *arg)
-{
-	return question_stopped(arg);
-}
-
 struct walk question_pass(const struct question *q, const struct sums_filter *filter)
 {
 	return (struct walk){.ask = question_ask(q, filter),
-			     .stopped = pass_stopped,
+			     .stopped = question_stops,
 			     .stopped_arg = q,
 			     .workers = question_workers(q)};
 }
 
 int question_walk(struct question *q, struct walk *w)
 {
-	w->stopped = pass_stopped;
+	w->stopped = question_stops;
 	w->stopped_arg = q;
 	return walk_run(w, &q->err);
 }

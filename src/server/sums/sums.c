@@ -245,7 +245,7 @@ static int append_file(struct sums *s, const struct sums_file *f)
 /* `sorted`: see append_file(). */
 static int add_to_file(struct sums *s, const struct rollup_row *f, bool of_op, bool sorted)
 {
-	bool io = sums_is_io(f->class);
+	bool io = class_is_io(f->class);
 	const struct sums_file sum = {.id = f->file_id,
 				      .all = f->calls,
 				      .calls = io ? f->calls : 0,
@@ -285,9 +285,9 @@ static int sums_take_axis(struct sums *s, const struct batch *b, size_t i,
 	if (bucket < 0)
 		return 0;
 	cells = s->cells + bucket * HIST_BUCKETS;
-	if (sums_is_io(f->class) && b->table == TABLE_OP)
+	if (class_is_io(f->class) && b->table == TABLE_OP)
 		cells[hist_bucket(f->time_ns)]++;
-	else if (sums_is_io(f->class))
+	else if (class_is_io(f->class))
 		r = sums_add_hist(cells, batch_get_bytes(b, SUMMARY_HIST, i));
 	return r < 0 || (f->class == CLASS_WAIT && !f->bytes) ? r : add_series(s, f, bucket);
 }
@@ -588,7 +588,7 @@ int sums_within_find(struct question *q, const struct sums_filter *filter, struc
 		struct map *to = class == CLASS_WAIT ? &ret->wait : &ret->io;
 		int64_t task = names_task(store_dims_few(q->server->store), clip_thread(key));
 
-		if (class != CLASS_WAIT && !sums_is_io(class))
+		if (class != CLASS_WAIT && !class_is_io(class))
 			continue;
 		sum = 0;
 		map_get(to, (uint64_t)task, &sum);
@@ -607,7 +607,7 @@ uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole)
 
 void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max)
 {
-	js_key_uint(j, key, MIN(hist_quantile(h, q), max));
+	js_key_uint(j, key, hist_quantile_at_most(h, q, max));
 }
 
 void sums_put_cells(struct js *j, const char *key, const struct sums *s)

@@ -125,9 +125,5 @@ void sums_within_free(struct sums_within *w);
 /* The part of a sum over whole calls that lies within the range. */
 uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole);
 
-static inline bool sums_is_io(int64_t class)
-{
-	return class >= CLASS_DATA && class <= CLASS_NET;
-}
 /* [bucket, histogram bucket, count, ...] */
 void sums_put_cells(struct js *j, const char *key, const struct sums *s);

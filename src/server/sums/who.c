@@ -159,15 +159,12 @@ int names_find_file(struct question *q, int64_t *ret)
 {
 	const struct dims *d = store_dims(q->server->store);
 	const char *text = http_part(q->request, 0);
-	char *end;
 	int64_t id;
 	int r = names_prepare_files(q->server);
 
 	if (r < 0)
 		return r;
-	errno = 0;
-	id = strtoll(text, &end, 10);
-	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
+	if (question_parse(text, &id) < 0 || id < 0 || !dims_has(d, TABLE_FILE, id))
 		return question_error(q, -ENOENT, "this trace has no file %.40s", text);
 	*ret = names_one_file(q->server, id);
 	return 0;

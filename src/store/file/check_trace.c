@@ -565,12 +565,12 @@ static void check_coming(struct checker *v)
 	report(v, &f);
 }
 
-static void check_events(struct checker *v, const struct store *s)
+static void check_events(struct checker *v)
 {
 	struct check_fault f = {.kind = "", .first = INT64_MIN, .last = INT64_MIN};
 	struct store_events events;
 
-	store_events(s, &events);
+	store_events(v->s, &events);
 	if (!events.gaps || v->ret->faults)
 		return;
 	snprintf(f.what, sizeof(f.what), "the event numbers are not consecutive in %llu places",
@@ -602,7 +602,7 @@ static int check_trace_walk(struct checker *v)
 	check_coming(v);
 	close_gap(v, INT64_MIN);
 	report_missed(v);
-	check_events(v, v->s);
+	check_events(v);
 	return 0;
 }
 

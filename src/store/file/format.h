@@ -172,14 +172,6 @@ enum bytes_mode {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are used as they lie");
 
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static inline uint64_t load64(const uint8_t *p)
 {
 	uint64_t v;

@@ -180,7 +180,7 @@ int digest_add(struct digester *d, const struct batch *summary, uint64_t block, 
 
 		r = digest_add_row(d, summary, i);
 		sum += (uint64_t)f->calls;
-		if (f->key[KEY_CLASS] >= CLASS_DATA && f->key[KEY_CLASS] <= CLASS_NET)
+		if (class_is_io(f->key[KEY_CLASS]))
 			io_max = MAX(io_max, f->max);
 	}
 	if (r <= 0 || sum != calls) {

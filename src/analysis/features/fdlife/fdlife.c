@@ -26,8 +26,7 @@
 #include "base/saturate.h"
 
 #define FD_ENTRIES_MAX	    (1u << 20) /* of all processes; further descriptors are not tracked */
-#define FD_BYTES_MAX	    (80u << 20)
-#define FD_CLOSE_RANGE_EXEC (1 << 2) /* CLOSE_RANGE_CLOEXEC, missing in Debian 12's headers */
+#define FD_CLOSE_RANGE_EXEC (1 << 2)   /* CLOSE_RANGE_CLOEXEC, missing in Debian 12's headers */
 
 enum fd_flag {
 	FD_TAKEN = 1 << 0,
@@ -703,7 +702,6 @@ const struct feature feature_fdlife = {
 	.name = "fdlife",
 	.tables = {TABLE_FDLIFE, TABLE_COUNT},
 	.more = TABLE_COUNT,
-	.bytes_max = FD_BYTES_MAX,
 	.begin = fdlife_begin,
 	.calls = fdlife_calls,
 	.end = fdlife_end,

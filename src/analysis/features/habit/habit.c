@@ -33,7 +33,6 @@
 #define HABIT_PERIOD_MIN 2 /* an operation repeated alone is a single step */
 #define HABIT_PERIOD_MAX 12
 #define HABIT_RING	 64 /* steps stored: three periods, plus room; power of two */
-#define HABIT_BYTES_MAX	 (96u << 20)
 /* threads followed at the same time; the one idle for longest is replaced */
 #define HABIT_STREAMS_MAX 2048
 #define HABIT_NO_FILE	  UINT8_MAX
@@ -640,7 +639,6 @@ const struct feature feature_habit = {
 	.name = "habit",
 	.tables = {TABLE_HABIT, TABLE_COUNT},
 	.more = TABLE_COUNT,
-	.bytes_max = HABIT_BYTES_MAX,
 	.begin = habit_begin,
 	.calls = habit_calls,
 	.end = habit_end,

@@ -309,7 +309,6 @@ const struct feature feature_press = {
 	.name = "press",
 	.tables = {TABLE_PRESS, TABLE_RIVAL},
 	.more = TABLE_COUNT,
-	.bytes_max = (size_t)96 << 20,
 	.begin = press_begin,
 	.calls = press_calls_take,
 	.end = press_end,

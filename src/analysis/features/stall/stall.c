@@ -548,7 +548,6 @@ const struct feature feature_stall = {
 	.name = "stall",
 	.tables = {TABLE_STALL, TABLE_COUNT},
 	.more = TABLE_POLL,
-	.bytes_max = (size_t)192 << 20,
 	.begin = stall_begin,
 	.calls = stall_calls,
 	.events = stall_events,

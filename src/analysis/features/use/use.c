@@ -552,7 +552,6 @@ const struct feature feature_use = {
 	.name = "use",
 	.tables = {TABLE_USE, TABLE_COUNT},
 	.more = TABLE_COUNT,
-	.bytes_max = USE_BYTES_MAX,
 	.begin = use_begin,
 	.calls = use_calls,
 	.end = use_end,

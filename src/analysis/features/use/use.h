@@ -39,8 +39,6 @@
 #define USE_WATCHES  2 /* calls of a task whose following calls are observed */
 /* including its entry in the map */
 #define USE_COST (sizeof(struct use) + 3 * sizeof(uint64_t))
-/* including names, tasks, files, folding */
-#define USE_BYTES_MAX (USE_MEMORY + ((size_t)96 << 20))
 
 /* Classes of calls. */
 enum use_act {

@@ -275,6 +275,53 @@ static int check_hierarchies(const struct loaded *l, const struct select *s, str
 	return 0;
 }
 
+/* The current descendants of a process; the kernel programs add later ones. */
+static int add_children(struct loaded *l, int32_t pid, struct error *err)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *dir;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while (!r && (e = readdir(dir))) {
+		FILE *f;
+		int child;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid, e->d_name);
+		f = fopen(path, "re");
+		while (f && !r && fscanf(f, "%d", &child) == 1) {
+			if (child == getpid()) /* a parent of weir was selected */
+				continue;
+			r = fill_map(l->skel->maps.select_pids, &child, err);
+			r = r ? r : add_children(l, child, err);
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	return r;
+}
+
+/* Adds a process to the selection; if processes are followed, all its descendants too. */
+static int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
+{
+	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
+	int r;
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return error_set(err, -ESRCH, "no process with id %d", pid);
+	r = fill_map(l->skel->maps.select_pids, &pid, err);
+	if (!r && l->skel->rodata_shared->selection.follow)
+		r = add_children(l, pid, err);
+	return r;
+}
+
 static int fill_selection(struct loaded *l, const struct select *s, struct error *err)
 {
 	int r = 0;
@@ -611,54 +658,6 @@ void load_detach(struct loaded *l)
 	faults_detach(&l->faults);
 	probes_detach(&l->probes);
 	objects_detach(&l->objects);
-}
-
-/* The current descendants of a process; the kernel programs add later ones. */
-static int add_children(struct loaded *l, int32_t pid, struct error *err)
-{
-	char path[64];
-	struct dirent *e;
-	DIR *dir;
-	int r = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while (!r && (e = readdir(dir))) {
-		FILE *f;
-		int child;
-
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid, e->d_name);
-		f = fopen(path, "re");
-		while (f && !r && fscanf(f, "%d", &child) == 1) {
-			if (child == getpid()) /* a parent of weir was selected */
-				continue;
-			r = fill_map(l->skel->maps.select_pids, &child, err);
-			r = r ? r : add_children(l, child, err);
-		}
-		if (f)
-			fclose(f);
-	}
-	closedir(dir);
-	return r;
-}
-
-int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
-{
-	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
-	int r;
-
-	if (kill(pid, 0) && errno == ESRCH)
-		return error_set(err, -ESRCH, "no process with id %d", pid);
-	r = fill_map(l->skel->maps.select_pids, &pid, err);
-	if (!r && l->skel->rodata_shared->selection.follow)
-		r = add_children(l, pid, err);
-	if (l->attached)
-		look_again(l);
-	return r;
 }
 
 int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,

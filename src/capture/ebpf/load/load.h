@@ -46,8 +46,6 @@ uint64_t load_over(struct loaded *l);
 void load_detach_enter(struct loaded *l);
 /* After this, there are no more events. */
 void load_detach(struct loaded *l);
-/* Adds a process to the selection; if processes are followed, all its descendants too. */
-int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
 /* Whether any selected process or thread is left. */
 bool load_targets_left(const struct loaded *l);
 /* How many selected processes have not ended, and the lowest pid among them. */

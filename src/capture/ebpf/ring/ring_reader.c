@@ -475,10 +475,8 @@ struct chunk *reader_take(struct reader *r, int timeout_ms, int64_t *ret_horizon
 {
 	struct chunk *c;
 	struct timespec until;
-	int64_t at = clock_monotonic_ns() + timeout_ms * NSEC_PER_MSEC;
 
-	until.tv_sec = at / NSEC_PER_SEC;
-	until.tv_nsec = at % NSEC_PER_SEC;
+	clock_after(timeout_ms * NSEC_PER_MSEC, &until);
 	pthread_mutex_lock(&r->lock);
 	while (!r->news && !r->finished && timeout_ms > 0) {
 		if (pthread_cond_timedwait(&r->ready, &r->lock, &until) == ETIMEDOUT)

@@ -34,9 +34,8 @@
 #	define SANITIZED false
 #endif
 
-#define FILES_MAX     64 /* descriptors in addition to those open: DuckDB's temporary files */
-#define SPACES	      (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
-#define STATUS_SIGNAL 128 /* exit status of a process ended by a signal, as in shells */
+#define FILES_MAX 64 /* descriptors in addition to those open: DuckDB's temporary files */
+#define SPACES	  (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 /* ---- hiding the rest of the host ---- */
 
@@ -297,7 +296,7 @@ static int filter_calls(struct error *err)
 /* The first process of a pid namespace ignores signals without a handler, even its own. */
 static void end_by_signal(int sig)
 {
-	_exit(STATUS_SIGNAL + sig);
+	_exit(ENGINE_STATUS_SIGNAL + sig);
 }
 
 static void handle_signals(void)

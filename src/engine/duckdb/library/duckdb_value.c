@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "engine/duckdb/functions/aggregate.h"
 #include "engine/duckdb/library/duckdb_value.h"
 
@@ -42,20 +43,16 @@ static __int128 hugeint_at(const void *data, size_t row)
 }
 
 /* The shortest text that reads back as the same number, with a decimal point so that it is recognized as a float. */
-static int append_double(struct buf *out, double v, int digits_min, int digits_max, bool single)
+static int append_double(struct buf *out, double v, int digits, bool single)
 {
-	char text[40];
+	struct text t;
 
 	if (isnan(v))
 		return buf_append(out, "nan", 3);
 	if (isinf(v))
 		return v < 0 ? buf_append(out, "-inf", 4) : buf_append(out, "inf", 3);
-	for (int digits = digits_min; digits <= digits_max; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (single ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v)
-			break;
-	}
-	return buf_printf(out, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
+	t = format_shortest(v, digits, single);
+	return buf_printf(out, "%s%s", t.s, strpbrk(t.s, ".en") ? "" : ".0");
 }
 
 static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_logical_type type,
@@ -314,9 +311,9 @@ static int append_plain(const struct duckdb_api *d, duckdb_vector v, duckdb_logi
 	case DUCKDB_TYPE_UHUGEINT:
 		return append_u128(out, (unsigned __int128)hugeint_at(data, row));
 	case DUCKDB_TYPE_FLOAT:
-		return append_double(out, (double)((const float *)data)[row], 6, 9, true);
+		return append_double(out, (double)((const float *)data)[row], 6, true);
 	case DUCKDB_TYPE_DOUBLE:
-		return append_double(out, ((const double *)data)[row], 15, 17, false);
+		return append_double(out, ((const double *)data)[row], 15, false);
 	case DUCKDB_TYPE_DATE:
 		return append_date(out, ((const int32_t *)data)[row]);
 	case DUCKDB_TYPE_TIME: {

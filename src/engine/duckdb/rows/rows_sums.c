@@ -246,12 +246,10 @@ int rows_sums_leave_out(struct rows_shared *s)
 	r = rows_keys_prepare(&k, b);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->block_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->block_count; i++) {
 		if (rows_keys_block(&k, b, s->blocks[i].block))
 			s->blocks[kept++] = s->blocks[i];
 	}
-	if (r < 0)
-		return r;
 	s->block_count = kept;
 	return r;
 }

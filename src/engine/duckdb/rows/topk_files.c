@@ -471,8 +471,6 @@ static int topk_files_put_ids(const struct topk_files *b, const struct dims *d,
 		if (picks[i].value == 0)
 			return 0;
 	}
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (picks[i].id == INT64_MAX)
 			ret->null = true;

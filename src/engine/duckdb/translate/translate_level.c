@@ -306,9 +306,8 @@ static int write_ends(const struct plan_field *f, const char *arg,
 
 	if (!place->source)
 		return buf_printf(out, "%s(%s%s)", first ? "first" : "last", arg, place->order);
-	/* combines both in one number: row_number has at most 62 bits */
-	return buf_printf(out, "%s(%s, row_end::HUGEINT * 4611686018427387904 + row_number)",
-			  first ? "arg_min_null" : "arg_max_null", arg);
+	return buf_printf(out, "%s(%s, " ROW_PLACE ")", first ? "arg_min_null" : "arg_max_null",
+			  arg);
 }
 
 static int write_hist(const struct plan_field *f, const char *arg, struct buf *out)

@@ -5,6 +5,9 @@
 #include "base/buf.h"
 #include "engine/duckdb/translate/translate.h"
 
+/* A row's place in one number: row_number has at most 62 bits. */
+#define ROW_PLACE "row_end::HUGEINT * 4611686018427387904 + row_number"
+
 struct level_field {
 	char *name;	/* of the column, unique ignoring case */
 	char *estimate; /* the column that is true if the value is an estimate; NULL: never */

@@ -107,8 +107,6 @@ static bool translate_partial_is_word(struct query_kind k)
 	return k.type == QUERY_TEXT || k.type == QUERY_CODE;
 }
 
-#define ROW_PLACE "row_end::HUGEINT * 4611686018427387904 + row_number"
-
 static int translate_partial_make_part(const struct plan_field *f, const struct part *part,
 				       size_t k, const char *arg, struct buf *out)
 {
