@@ -8,25 +8,14 @@ json_t *jaeger_document(void)
 	return json_pack("{s:[]}", "data");
 }
 
-/* A value in the form that a user types it: a string without quotes. NULL: no memory. */
-static json_t *tag_text(const json_t *v)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (json_is_string(v))
-		return json_incref((json_t *)v);
-	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-	return text ? json_string(text) : NULL;
-}
-
 static json_t *make_tag(const char *key, size_t len, const json_t *v)
 {
 	const char *type = json_is_boolean(v)	? "bool"
 			   : json_is_integer(v) ? "int64"
 			   : json_is_real(v)	? "float64"
 						: "string";
-	json_t *value =
-		json_is_boolean(v) || json_is_number(v) ? json_incref((json_t *)v) : tag_text(v);
+	json_t *value = json_is_boolean(v) || json_is_number(v) ? json_incref((json_t *)v)
+								: json_as_text(v);
 
 	return json_pack("{s:o, s:s, s:o}", "key", json_stringn_nocheck(key, len), "type", type,
 			 "value", value);
@@ -99,7 +88,7 @@ static int jaeger_set_tags(const struct span_out *s)
 static int has_tag(const json_t *object, const char *key, const json_t *wanted)
 {
 	const json_t *v = json_object_get(object, key);
-	_cleanup_json_ json_t *is = v ? tag_text(v) : NULL, *want = tag_text(wanted);
+	_cleanup_json_ json_t *is = v ? json_as_text(v) : NULL, *want = json_as_text(wanted);
 
 	if (!want || (v && !is))
 		return -ENOMEM;

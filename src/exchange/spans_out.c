@@ -41,6 +41,8 @@ struct spans_out {
 	size_t shown_cap;
 	struct spans_calls calls;
 	struct spans_sample sample;
+	spans_out_fn *take; /* of spans_out_each(), with its argument */
+	void *take_arg;
 };
 
 const struct spans_sample *spans_out_sample(const struct spans_out *o)
@@ -70,16 +72,16 @@ void spans_out_free(struct spans_out *o)
 
 /* ---- blocks ---- */
 
-typedef int rows_fn(struct spans_out *o, const struct batch *b, void *arg, struct error *err);
+typedef int row_fn(struct spans_out *o, const struct batch *b, size_t row);
 
 static bool is_spans(enum table_id t)
 {
 	return t == TABLE_SPAN || t == TABLE_PERIOD;
 }
 
-/* Calls `take` with the blocks of spans, or of notes. Damaged blocks are skipped; the store counts them. */
-static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn *take, void *arg,
-		      struct error *err)
+/* Calls `take` with the rows of spans, or of notes. Damaged blocks are skipped; the store counts them. */
+static int spans_each_row(struct spans_out *o, const char *what, bool notes, uint64_t columns,
+			  row_fn *take, struct error *err)
 {
 	int r = 0;
 
@@ -102,9 +104,10 @@ static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn
 		}
 		o->recording = block->recording;
 		o->period = block->table == TABLE_PERIOD;
-		r = take(o, b, arg, err);
+		for (size_t row = 0; row < b->rows && r >= 0; row++)
+			r = take(o, b, row);
 	}
-	return r;
+	return r < 0 ? error_errno(err, r, "%s", what) : 0;
 }
 
 /* A span number in the current block, made unique over recordings. 0: null. */
@@ -154,30 +157,22 @@ static int64_t span_end(const struct batch *b, size_t row)
 	return start + near_dur(start, batch_get(b, SPAN_DUR, row, 0));
 }
 
-static int know_rows(struct spans_out *o, const struct batch *b, void *arg _unused_,
-		     struct error *err)
+static int know_row(struct spans_out *o, const struct batch *b, size_t row)
 {
-	int r = 0;
+	struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
+	uint64_t number = (uint64_t)number_at(o, b, SPAN_NUMBER, row);
+	struct span_known k = {
+		.parent = number_at(o, b, SPAN_PARENT, row),
+		.id = hex_of(batch_get_bytes(b, SPAN_SPAN_ID, row), 0),
+		.trace = {hex_of(trace, 0), hex_of(trace, SPAN_ID_TEXT)},
+	};
 
-	for (size_t row = 0; row < b->rows && r >= 0; row++) {
-		struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
-		uint64_t number = (uint64_t)number_at(o, b, SPAN_NUMBER, row);
-		struct span_known k = {
-			.parent = number_at(o, b, SPAN_PARENT, row),
-			.id = hex_of(batch_get_bytes(b, SPAN_SPAN_ID, row), 0),
-			.trace = {hex_of(trace, 0), hex_of(trace, SPAN_ID_TEXT)},
-		};
-
-		k.has_trace = k.trace[0] || k.trace[1];
-		o->last = MAX(o->last, span_end(b, row));
-		k.id = k.id ? k.id : made_id(number);
-		r = grow((void **)&o->known, &o->known_cap, o->known_count + 1, sizeof(k));
-		if (r >= 0)
-			r = map_set(&o->numbers, number, o->known_count);
-		if (r >= 0)
-			o->known[o->known_count++] = k;
-	}
-	return r < 0 ? error_errno(err, r, "reading spans") : 0;
+	k.has_trace = k.trace[0] || k.trace[1];
+	o->last = MAX(o->last, span_end(b, row));
+	k.id = k.id ? k.id : made_id(number);
+	if (map_set(&o->numbers, number, o->known_count) < 0)
+		return -ENOMEM;
+	return array_add(o->known, o->known_count, o->known_cap, k);
 }
 
 static const struct span_known *known_of(const struct spans_out *o, int64_t number)
@@ -269,28 +264,19 @@ void spans_out_ids(const struct spans_out *o, uint64_t recording, int64_t number
 
 /* ---- notes ---- */
 
-static int keep_notes(struct spans_out *o, const struct batch *b, void *arg _unused_,
-		      struct error *err)
+static int keep_note(struct spans_out *o, const struct batch *b, size_t row)
 {
-	int r = 0;
+	struct bytes name = batch_get_bytes(b, NOTE_NAME, row);
+	struct bytes text = batch_get_bytes(b, NOTE_TEXT, row);
+	struct note_kept n = {.number = number_at(o, b, NOTE_NUMBER, row),
+			      .at = batch_get(b, NOTE_START, row, 0),
+			      .text = UINT32_MAX,
+			      .order = o->note_count};
+	int r = intern_add(&o->texts, name.data, name.len, &n.name);
 
-	for (size_t row = 0; row < b->rows && r >= 0; row++) {
-		struct bytes name = batch_get_bytes(b, NOTE_NAME, row);
-		struct bytes text = batch_get_bytes(b, NOTE_TEXT, row);
-		struct note_kept n = {.number = number_at(o, b, NOTE_NUMBER, row),
-				      .at = batch_get(b, NOTE_START, row, 0),
-				      .text = UINT32_MAX,
-				      .order = o->note_count};
-
-		r = grow((void **)&o->notes, &o->note_cap, o->note_count + 1, sizeof(n));
-		if (r >= 0)
-			r = intern_add(&o->texts, name.data, name.len, &n.name);
-		if (r >= 0 && text.data)
-			r = intern_add(&o->texts, text.data, text.len, &n.text);
-		if (r >= 0)
-			o->notes[o->note_count++] = n;
-	}
-	return r < 0 ? error_errno(err, r, "reading notes") : 0;
+	if (r >= 0 && text.data)
+		r = intern_add(&o->texts, text.data, text.len, &n.text);
+	return r < 0 ? r : array_add(o->notes, o->note_count, o->note_cap, n);
 }
 
 static int compare_notes(const void *a, const void *b)
@@ -426,37 +412,30 @@ static void span_read_span(struct spans_out *o, const struct batch *b, size_t ro
 
 /* ---- sampling ---- */
 
-static int sample_rows(struct spans_out *o, const struct batch *b, void *arg _unused_,
-		       struct error *err)
+static int sample_row(struct spans_out *o, const struct batch *b, size_t row)
 {
-	int r = 0;
+	struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
+	/* few attributes have these members, and parsing JSON is slow */
+	bool says = text.len && memmem(text.data, text.len, "\"otel.", 6);
+	_cleanup_json_ json_t *a =
+		says ? json_loadb((const char *)text.data, text.len, 0, NULL) : NULL;
+	struct span_out s;
 
-	for (size_t row = 0; row < b->rows && r >= 0; row++) {
-		struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
-		/* few attributes have these members, and parsing JSON is slow */
-		bool says = text.len && memmem(text.data, text.len, "\"otel.", 6);
-		_cleanup_json_ json_t *a =
-			says ? json_loadb((const char *)text.data, text.len, 0, NULL) : NULL;
-		struct span_out s;
-
-		span_read_span(o, b, row, &s);
-		if (!is_wanted(o, &s))
-			continue;
-		r = spans_sample_take(
-			&o->sample,
-			&(struct sample_span){
-				.trace = s.ids.trace,
-				.name = s.name,
-				.service = s.service,
-				.start = s.start,
-				.dur = s.dur,
-				.parent = known_of(o, number_at(o, b, SPAN_PARENT, row)) != NULL,
-				.failed = s.status == SPAN_STATUS_ERROR,
-				.random = json_integer_value(json_object_get(a, NAME_FLAGS)) &
-					  FLAG_RANDOM,
-				.state = json_string_value(json_object_get(a, NAME_TRACE_STATE))});
-	}
-	return r < 0 ? error_errno(err, r, "reading spans") : 0;
+	span_read_span(o, b, row, &s);
+	if (!is_wanted(o, &s))
+		return 0;
+	return spans_sample_take(
+		&o->sample,
+		&(struct sample_span){
+			.trace = s.ids.trace,
+			.name = s.name,
+			.service = s.service,
+			.start = s.start,
+			.dur = s.dur,
+			.parent = known_of(o, number_at(o, b, SPAN_PARENT, row)) != NULL,
+			.failed = s.status == SPAN_STATUS_ERROR,
+			.random = json_integer_value(json_object_get(a, NAME_FLAGS)) & FLAG_RANDOM,
+			.state = json_string_value(json_object_get(a, NAME_TRACE_STATE))});
 }
 
 /* Adds the sampling weight of its request to the attributes of a span. */
@@ -477,11 +456,6 @@ static int sample_put(const struct spans_out *o, const struct sample_request *q,
 				     json_string(sample_word(o->sample.rules.all[q->rule].kind)));
 }
 
-struct each {
-	spans_out_fn *take;
-	void *arg;
-};
-
 static struct bytes text_bytes(const char *text)
 {
 	return (struct bytes){(const uint8_t *)text, strlen(text)};
@@ -489,7 +463,7 @@ static struct bytes text_bytes(const char *text)
 
 /* Exports a call as a child of its span. */
 static int each_call(const struct spans_out *o, const struct call_out *c,
-		     const struct span_out *parent, const struct each *e)
+		     const struct span_out *parent)
 {
 	/* the child belongs to the same group and has the same weight */
 	static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL,
@@ -522,12 +496,12 @@ static int each_call(const struct spans_out *o, const struct call_out *c,
 		r = v ? json_set_some(s.attributes, same[i], json_incref(v)) : 0;
 	}
 	if (r >= 0)
-		r = e->take(e->arg, &s);
+		r = o->take(o->take_arg, &s);
 	json_decref(s.attributes);
 	return r;
 }
 
-static int each_span(struct spans_out *o, const struct batch *b, size_t row, const struct each *e)
+static int each_span(struct spans_out *o, const struct batch *b, size_t row)
 {
 	int64_t number = number_at(o, b, SPAN_NUMBER, row);
 	const struct sample_request *sampled = NULL;
@@ -552,27 +526,18 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 		r = sample_put(o, sampled, s.attributes);
 	/* before the span itself, whose writer removes members from its attributes */
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = each_call(o, &calls[i], &s, e);
+		r = each_call(o, &calls[i], &s);
 	if (r >= 0)
-		r = e->take(e->arg, &s);
+		r = o->take(o->take_arg, &s);
 	json_decref(s.attributes);
 	return r;
 }
 
-static int span_each_row(struct spans_out *o, const struct batch *b, void *arg, struct error *err)
-{
-	int r = 0;
-
-	for (size_t row = 0; row < b->rows && r >= 0; row++)
-		r = each_span(o, b, row, arg);
-	return r < 0 ? error_errno(err, r, "writing spans") : 0;
-}
-
 int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct error *err)
 {
-	struct each e = {take, arg};
-
-	return each_block(o, false, UINT64_MAX, span_each_row, &e, err);
+	o->take = take;
+	o->take_arg = arg;
+	return spans_each_row(o, "writing spans", false, UINT64_MAX, each_span, err);
 }
 
 /* ---- opening ---- */
@@ -588,14 +553,14 @@ static int open_all(struct spans_out *o, struct error *err)
 		return error_errno(err, r, "reading spans");
 	o->dims = o->opt.calls ? store_dims(o->store) : store_dims_few(o->store);
 	store_range(o->store, &first, &o->last);
-	r = each_block(o, false, ids, know_rows, NULL, err);
+	r = spans_each_row(o, "reading spans", false, ids, know_row, err);
 	if (r >= 0 && !o->opt.brief)
-		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
+		r = spans_each_row(o, "reading notes", true, UINT64_MAX, keep_note, err);
 	if (r >= 0 && o->note_count)
 		array_sort(o->notes, o->note_count, compare_notes);
 	if (r >= 0 && o->opt.sample) {
 		o->sample.rules = *o->opt.sample;
-		r = each_block(o, false, UINT64_MAX, sample_rows, NULL, err);
+		r = spans_each_row(o, "reading spans", false, UINT64_MAX, sample_row, err);
 		if (r >= 0 && spans_sample_decide(&o->sample) < 0)
 			r = error_set(err, -ENOMEM, "out of memory");
 	}

@@ -3,16 +3,6 @@
 #include "base/clock.h"
 #include "exchange/span_out.h"
 
-static json_t *text_of(const json_t *v)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (json_is_string(v))
-		return json_copy((json_t *)v);
-	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-	return text ? json_string(text) : NULL;
-}
-
 static int zipkin_set_tags(json_t *to, const struct span_out *s)
 {
 	json_t *tags = json_object(), *value;
@@ -22,7 +12,7 @@ static int zipkin_set_tags(json_t *to, const struct span_out *s)
 
 	json_object_keylen_foreach(s->attributes, key, len, value)
 	{
-		if (r >= 0 && json_object_setn_new_nocheck(tags, key, len, text_of(value)) < 0)
+		if (r >= 0 && json_object_setn_new_nocheck(tags, key, len, json_as_text(value)) < 0)
 			r = -ENOMEM;
 	}
 	if (r >= 0 && s->status == SPAN_STATUS_ERROR && !json_object_get(tags, "error"))

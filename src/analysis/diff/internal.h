@@ -131,6 +131,16 @@ static inline uint32_t label_of(const uint32_t *labels, size_t count, int64_t id
 	return id >= 0 && (uint64_t)id < count ? labels[id] : LABEL_NONE;
 }
 
+static inline void cell_add(struct cell *to, const struct cell *c)
+{
+	to->calls += c->calls;
+	to->errors += c->errors;
+	to->bytes += c->bytes;
+	to->time += c->time;
+	to->log += c->log;
+	to->log2 += c->log2;
+}
+
 static inline double cell_latency(const struct cell *c)
 {
 	return c->calls > 0 ? c->log / c->calls : 0;

@@ -144,28 +144,30 @@ int load_called(struct work *w, struct error *err)
 	return r >= 0 && same_trace(w) ? each_run(w, load_run_called, err) : r;
 }
 
-/* The first file of each label, none yet. NULL: out of memory. */
-static int64_t *first_of_labels(const struct work *w)
-{
-	int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
-
-	for (size_t i = 0; first && i < w->texts.count; i++)
-		first[i] = -1;
-	return first;
-}
-
-/* Gives files of one label a single id, so that a million of them make few keys. */
-static int alias_labels(const struct work *w, const struct run *run, int64_t **ret)
+/*
+ * Gives files of one label a single id, so that a million of them make few keys; with `chosen`, those of labels that are
+ * not tested get none: even fewer keys.
+ */
+static int alias_labels(const struct work *w, const struct run *run, bool chosen, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
-	_cleanup_free_ int64_t *first = first_of_labels(w);
+	_cleanup_free_ int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
 
 	if (!alias || !first)
 		return -ENOMEM;
+	/* INT64_MAX: no file of the label has been seen */
+	for (size_t i = 0; i < w->texts.count; i++)
+		first[i] = chosen ? -1 : INT64_MAX;
+	for (size_t i = 0; i < w->chosen_count && chosen; i++) {
+		uint32_t label = w->keys[w->chosen[i]].label;
+
+		if (label != LABEL_NONE)
+			first[label] = INT64_MAX;
+	}
 	for (size_t i = 0; i < run->file_count; i++) {
 		uint32_t label = run->file_labels[i];
 
-		if (label != LABEL_NONE && first[label] < 0)
+		if (label != LABEL_NONE && first[label] == INT64_MAX)
 			first[label] = (int64_t)i;
 		alias[i] = label == LABEL_NONE ? -1 : first[label];
 	}
@@ -177,7 +179,7 @@ static int load_run_sums(struct work *w, struct run *run, struct error *err)
 {
 	_cleanup_scan_result_ struct scan_result sums = {0};
 	_cleanup_free_ int64_t *alias = NULL;
-	int r = alias_labels(w, run, &alias);
+	int r = alias_labels(w, run, false, &alias);
 
 	if (r >= 0)
 		r = load_runs_scan(w, run, SUM_KEYS, 0, alias, run->file_count, &sums, err);
@@ -259,9 +261,11 @@ static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
 	return n;
 }
 
-static double log_of_bucket(unsigned int bucket)
+/* ln(dur) by bucket. */
+static void logs_make(double logs[static HIST_BUCKETS])
 {
-	return log((double)MAX(hist_middle(bucket), 1ull));
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log((double)MAX(hist_middle(i), 1ull));
 }
 
 /* Adds sums of ln(dur) from a histogram. */
@@ -285,16 +289,6 @@ static struct cell cell_of_row(const struct rollup_row *row, const double *logs)
 
 	add_logs(&c, &row->hist, logs);
 	return c;
-}
-
-static void cell_add(struct cell *to, const struct cell *c)
-{
-	to->calls += c->calls;
-	to->errors += c->errors;
-	to->bytes += c->bytes;
-	to->time += c->time;
-	to->log += c->log;
-	to->log2 += c->log2;
 }
 
 static void sum_add(struct diff_sum *to, const struct rollup_row *row)
@@ -455,8 +449,7 @@ int load_keys(struct work *w)
 	double logs[HIST_BUCKETS];
 	int r = 0;
 
-	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
-		logs[i] = log_of_bucket(i);
+	logs_make(logs);
 	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
 		struct run *run = &w->runs[k];
 
@@ -515,42 +508,15 @@ static void load_runs_add_block(struct work *w, struct run *run, const struct ro
 	}
 }
 
-/* Gives files of labels that are not tested no id: even fewer keys. */
-static int load_runs_alias_files(const struct work *w, const struct run *run, int64_t **ret)
-{
-	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
-	_cleanup_free_ int64_t *first = first_of_labels(w);
-
-	if (!alias || !first)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->chosen_count; i++) {
-		uint32_t label = w->keys[w->chosen[i]].label;
-
-		if (label != LABEL_NONE)
-			first[label] = INT64_MAX;
-	}
-	for (size_t i = 0; i < run->file_count; i++) {
-		uint32_t label = run->file_labels[i];
-
-		if (label != LABEL_NONE && first[label] == INT64_MAX)
-			first[label] = (int64_t)i;
-		alias[i] = label == LABEL_NONE ? -1 : first[label];
-	}
-	*ret = TAKE_PTR(alias);
-	return 0;
-}
-
 static int load_run_blocks(struct work *w, struct run *run, struct error *err)
 {
 	static const enum diff_by kinds[] = {DIFF_OP_FILE, DIFF_PROCESS};
 	_cleanup_free_ int64_t *alias = NULL;
 	int64_t window = load_runs_window_of(run);
 	double logs[HIST_BUCKETS];
-	int r = load_runs_alias_files(w, run, &alias);
+	int r = alias_labels(w, run, true, &alias);
 
-	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
-		logs[i] = log_of_bucket(i);
-
+	logs_make(logs);
 	run->blocks = calloc(w->chosen_count * BLOCKS + 1, sizeof(*run->blocks));
 	if (!run->blocks)
 		r = -ENOMEM;

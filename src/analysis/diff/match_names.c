@@ -161,26 +161,33 @@ static int note_run(struct names *n, size_t at)
 	return r;
 }
 
+/* The pattern whose text is in n->text; a new one is as `fresh`. 0 or -ENOMEM. */
+static int pattern_find(struct names *n, const struct pattern *fresh, uint32_t *ret)
+{
+	size_t before = n->texts.count;
+	int r = grow((void **)&n->patterns, &n->patterns_cap, before + 1, sizeof(*n->patterns));
+
+	if (r >= 0)
+		r = intern_add(&n->texts, n->text.data, n->text.len, ret);
+	if (r >= 0 && n->texts.count > before)
+		n->patterns[*ret] = *fresh;
+	return r;
+}
+
 static int find_patterns(struct names *n)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; r >= 0 && i < n->work->paths.count; i++) {
 		struct name *name = &n->names[i];
-		size_t before = n->texts.count;
 		uint32_t at;
 
 		buf_clear(&n->text);
 		r = names_pattern(intern_get(&n->work->paths, i), &n->text, &name->changed);
 		if (r >= 0)
-			r = grow((void **)&n->patterns, &n->patterns_cap, before + 1,
-				 sizeof(*n->patterns));
-		if (r >= 0)
-			r = intern_add(&n->texts, n->text.data, n->text.len, &at);
+			r = pattern_find(n, &(struct pattern){.everywhere = true}, &at);
 		if (r < 0)
 			return r;
-		if (n->texts.count > before)
-			n->patterns[at] = (struct pattern){.everywhere = true};
 		name->pattern = at;
 		n->patterns[at].members++;
 		n->patterns[at].everywhere &= name->runs == n->work->run_count;
@@ -410,7 +417,6 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 	struct bytes path = lone_path(n, name), folder = all->own[0].folder;
 	const struct own *o = path.data ? own_of(all, path) : NULL;
 	_cleanup_buf_ struct buf text = {0};
-	size_t before = n->texts.count;
 	bool changed;
 	uint32_t at;
 	int r;
@@ -424,13 +430,9 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 	if (r >= 0)
 		r = names_pattern(buf_bytes(&text), &n->text, &changed);
 	if (r >= 0)
-		r = grow((void **)&n->patterns, &n->patterns_cap, before + 1, sizeof(*n->patterns));
-	if (r >= 0)
-		r = intern_add(&n->texts, n->text.data, n->text.len, &at);
+		r = pattern_find(n, &(struct pattern){0}, &at);
 	if (r < 0)
 		return r;
-	if (n->texts.count > before)
-		n->patterns[at] = (struct pattern){0};
 	n->patterns[at].members++;
 	n->names[name].pattern = at;
 	n->names[name].changed = true;

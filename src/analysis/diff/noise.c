@@ -44,15 +44,6 @@ bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, do
 
 /* ---- parts ---- */
 
-static void noise_add(struct cell *to, const struct cell *c)
-{
-	to->calls += c->calls;
-	to->errors += c->errors;
-	to->bytes += c->bytes;
-	to->time += c->time;
-	to->log += c->log;
-}
-
 static void noise_parts_of(const struct run *r, const struct key *k, struct cell ret[static PARTS])
 {
 	const struct cell *b = &r->blocks[k->row * BLOCKS];
@@ -60,7 +51,7 @@ static void noise_parts_of(const struct run *r, const struct key *k, struct cell
 	for (unsigned int i = 0; i < PARTS; i++) {
 		ret[i] = (struct cell){0};
 		for (unsigned int j = 0; j < BLOCKS / PARTS; j++)
-			noise_add(&ret[i], &b[i * (BLOCKS / PARTS) + j]);
+			cell_add(&ret[i], &b[i * (BLOCKS / PARTS) + j]);
 	}
 }
 

@@ -175,6 +175,18 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 	return 0;
 }
 
+int flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
+		       int64_t file_id, bool certain)
+{
+	return flow_edge(s, &(struct flow_edge){.from = from,
+						.to = to,
+						.pos = -1,
+						.file_id = file_id,
+						.via = (uint8_t)via,
+						.certainty = certain ? CERTAINTY_CERTAIN
+								     : CERTAINTY_CONTESTED});
+}
+
 int64_t flow_object(struct flow_state *s, int64_t file_id)
 {
 	int64_t at;

@@ -358,6 +358,9 @@ static inline int flow_edge(struct flow_state *s, const struct flow_edge *e)
 
 	return r < 0 ? r : 0;
 }
+/* An edge between whole calls, without bytes; file_id -1: none. */
+int flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
+		       int64_t file_id, bool certain) _must_check_;
 
 /* flow_tasks.c */
 /* The index of the task of a thread version, or -ENOMEM. */

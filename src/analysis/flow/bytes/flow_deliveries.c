@@ -156,10 +156,10 @@ static const char *note_unseen(const struct flow_verdicts *v, int64_t process_id
 
 /*
  * Bytes that seem not to have been stored or forwarded, because they were altered: a file with the name exists, and
- * differs. 1: this is the verdict.
+ * differs. True: this is the verdict.
  */
-static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
-			    const struct flow_place *place, int64_t bytes, bool stored)
+static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
+			     const struct flow_place *place, int64_t bytes, bool stored)
 {
 	int64_t behind = stored ? process_behind(v, k) : k->process_id,
 		range[2] = {place->pos, place->pos + bytes};
@@ -176,12 +176,11 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
 	const struct flow_range *took = NULL;
-	int r;
 
 	if (other == FLOW_NONE || other == object ||
 	    !flow_replicas_stretch(v, other, object, range, &wrote) ||
 	    flow_verdict_time(v, wrote) < flow_verdict_time(v, k->in))
-		return 0;
+		return false;
 	row.object = stored ? object : other;
 	row.from = range[0];
 	row.to = range[1];
@@ -194,29 +193,24 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	}
 	if (stored) {
 		if (!took || sender_of(v, took->in) == FLOW_NONE)
-			return 0;
+			return false;
 		row.second = sender_of(v, took->in);
 		row.second_spot = took->in_spot;
 	}
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	r = flow_verdict_put(v, &row);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
-					  NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
-					  row.second, row.second_spot, FLOW_SEND,
-					  v->s->pieces.payload
-						  ? NULL
-						  : "known to 4 KiB; record with --content=bytes "
-						    "for the exact bytes");
-	if (r >= 0 && stored)
-		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
-					  "as it was received");
-	if (r < 0)
-		return r;
-	r = flow_replicas_evidence(v, &ref, row.from, row.to);
-	return r < 0 ? r : 1;
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(
+		v, stored ? "forwarded wrong" : "stored wrong", row.second, row.second_spot,
+		FLOW_SEND,
+		v->s->pieces.payload
+			? NULL
+			: "known to 4 KiB; record with --content=bytes for the exact bytes");
+	if (stored)
+		flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+				      "as it was received");
+	flow_replicas_evidence(v, &ref, row.from, row.to);
+	return true;
 }
 
 /* The call that took a byte of a stream; of a range that begins before it. */
@@ -234,8 +228,9 @@ static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range 
 }
 
 /* Reports a verdict on bytes of a file, with what its other replicas have there; *ref is for flow_replicas_evidence(). */
-static int verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
-			  const struct flow_place *place, int64_t bytes, struct flow_reference *ref)
+static void verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
+			   const struct flow_place *place, int64_t bytes,
+			   struct flow_reference *ref)
 {
 	*ref = (struct flow_reference){place->object, false};
 	row->object = place->object;
@@ -243,7 +238,7 @@ static int verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
 	row->bytes = bytes;
 	row->to = row->from + bytes;
 	row->second_observation = flow_replicas_say(v, ref, row->from, row->to);
-	return flow_verdict_put(v, row);
+	flow_verdict_put(v, row);
 }
 
 bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
@@ -256,8 +251,8 @@ bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
 	return maps && flow_mapped_unseen(v->s, process_id);
 }
 
-static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
-			   const int64_t gap[2], bool stored)
+static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
+			    const int64_t gap[2], bool stored)
 {
 	int64_t range[2] = {gap[0] + k->out_pos - k->from, gap[1] + k->out_pos - k->from};
 	struct flow_place place = {.object = FLOW_NONE,
@@ -272,28 +267,23 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
 	struct flow_reference ref;
-	int r;
 
 	if ((!stored && flow_stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
-		return 0;
+		return;
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
 					    .pos = range[0]};
 	else if (!flow_stored_behind(v, k->out_spot, range, &place))
 		(void)flow_stored_before(v, k->in_spot, (int64_t[]){gap[0], gap[1]}, &place);
-	r = verdict_replaced(v, k, &place, range[1] - range[0], stored);
-	if (r)
-		return MIN(r, 0);
+	if (verdict_replaced(v, k, &place, range[1] - range[0], stored))
+		return;
 	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
-	r = verdict_put_at(v, &row, &place, range[1] - range[0], &ref);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(
-			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
-			stored ? "and not sent on, although the other bytes are"
-			       : "and not written to any file, although the other bytes are");
-	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+	verdict_put_at(v, &row, &place, range[1] - range[0], &ref);
+	flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
+			      stored ? "and not sent on, although the other bytes are"
+				     : "and not written to any file, although the other bytes are");
+	flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* True if the process at the other end of the stream has the bytes in its file anyway: then only a call is missing. */
@@ -329,12 +319,11 @@ static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries
 }
 
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
-static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
-			      const struct deliveries *lack, const struct deliveries *others)
+static void deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
+			       const struct deliveries *lack, const struct deliveries *others)
 {
 	bool stored = have->count && have->all[0].out_spot & FLOW_SPOT_FILE;
 	int64_t all = 0, both = 0, gap[2], until = INT64_MIN, last = INT64_MIN;
-	int r = 0;
 
 	for (size_t i = 0; i < have->count; i++) {
 		if (have->all[i].pulled)
@@ -343,10 +332,10 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 		both += deliveries_have(lack, have->all[i].from, have->all[i].to, gap);
 	}
 	if (both < all - all / MOST)
-		return 0;
+		return;
 	for (size_t i = 0; i < lack->count; i++)
 		last = MAX(last, lack->all[i].from);
-	for (size_t i = 0; i < have->count && r >= 0; i++) {
+	for (size_t i = 0; i < have->count; i++) {
 		const struct flow_range *k = &have->all[i];
 
 		deliveries_have(lack, k->from, k->to, gap);
@@ -372,9 +361,8 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 		    (has_arrived(v, k, lack->all[0].out_spot, gap) ||
 		     may_be_unseen(v, lack, gap[1] - gap[0])))
 			continue;
-		r = verdict_missing(v, k, gap, stored);
+		verdict_missing(v, k, gap, stored);
 	}
-	return r;
 }
 
 /* ---- twice, and in another order ---- */
@@ -402,9 +390,9 @@ static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_
 }
 
 /* Reports a range of bytes of the stream of a and b: first the call of a, then that of b. */
-static int verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
-			    const struct flow_range *b, int64_t range[2],
-			    const char *const label[2])
+static void verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
+			     const struct flow_range *b, int64_t range[2],
+			     const char *const label[2])
 {
 	struct flow_place place = {.object = FLOW_NONE,
 				   .pos = flow_stream_pos(v, b->in_spot, range[0])};
@@ -415,23 +403,18 @@ static int verdict_delivery(struct flow_verdicts *v, const char *what, const str
 				   .second_spot = b->out_spot,
 				   .first_side = FLOW_SEND,
 				   .second_side = FLOW_SEND};
-	int r;
 
 	if (flow_verdicts_full(v))
-		return 0;
+		return;
 	(void)delivery_place(v, b, range, &place);
 	row.object = place.object;
 	row.from = place.pos;
 	row.bytes = range[1] - range[0];
 	row.to = row.from + row.bytes;
-	r = flow_verdict_put(v, &row);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
-	return r < 0 ? r : flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
+	flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
 }
 
 /* The end of the contiguous bytes from range i on that were sent twice. */
@@ -482,16 +465,15 @@ static const struct flow_range *delivery_start(const struct flow_verdicts *v,
 }
 
 /* Verdicts on what was sent on one stream. */
-static int deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
+static void deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
 {
 	static const char *const twice[] = {"sent", "sent again"}, *const order[] = {
 									   "sent first",
 									   "sent after it"};
 	size_t before = SIZE_MAX;
 	int64_t told = INT64_MIN;
-	int r = 0;
 
-	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+	for (size_t i = 0; i < sent->count; i++) {
 		const struct flow_range *k = &sent->all[i],
 					*b = before == SIZE_MAX ? NULL : &sent->all[before];
 
@@ -500,8 +482,8 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 		if (b && k->from < b->to && MIN(k->to, b->to) - k->from >= LEAST) {
 			if (k->from >= told && !came_twice(v, k)) {
 				told = twice_until(sent, before);
-				r = verdict_delivery(v, "sent-twice", b, k,
-						     (int64_t[]){b->from, told}, twice);
+				verdict_delivery(v, "sent-twice", b, k, (int64_t[]){b->from, told},
+						 twice);
 			}
 			continue;
 		}
@@ -509,12 +491,11 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 		    !came_twice(v, k) && delivered_file(v, b) != delivered_file(v, k)) {
 			const struct flow_range *first = delivery_start(v, sent, before);
 
-			r = verdict_delivery(v, "re-ordered", k, first,
-					     (int64_t[]){first->from, b->to}, order);
+			verdict_delivery(v, "re-ordered", k, first, (int64_t[]){first->from, b->to},
+					 order);
 		}
 		before = i;
 	}
-	return r;
 }
 
 /* ---- neither stored nor forwarded ---- */
@@ -607,8 +588,8 @@ static bool is_other_between(const struct flow_verdicts *v, const struct flow_ra
 	return apart >= gap / MANY;
 }
 
-static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
-			   int64_t gap[2], bool stores)
+static void verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
+			    int64_t gap[2], bool stores)
 {
 	const struct flow_segment *s = segment_of(v, process_id, in_spot, gap);
 	struct flow_place place = {.object = FLOW_NONE, .pos = flow_stream_pos(v, in_spot, gap[0])};
@@ -621,21 +602,18 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 		.note = note_unseen(v, process_id,
 				    "the process may have discarded them on purpose")};
 	struct flow_reference ref;
-	int r;
 
 	if (!s || (stores && flow_stores_unseen(v, process_id)) ||
 	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
-		return 0;
+		return;
 	row.first = s->node;
 	row.by = &v->s->graph.nodes[s->node];
 	(void)flow_stored_before(v, in_spot, gap, &place);
-	r = verdict_put_at(v, &row, &place, gap[1] - gap[0], &ref);
-	if (r >= 0)
-		r = flow_verdict_evidence(
-			v, "received", s->node, in_spot, FLOW_RECEIVE,
-			stores ? "and not written to any file, although the other bytes are"
-			       : "and not sent on, although the other bytes are");
-	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+	verdict_put_at(v, &row, &place, gap[1] - gap[0], &ref);
+	flow_verdict_evidence(v, "received", s->node, in_spot, FLOW_RECEIVE,
+			      stores ? "and not written to any file, although the other bytes are"
+				     : "and not sent on, although the other bytes are");
+	flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* The significant gaps of a stream. */
@@ -677,102 +655,99 @@ static bool gaps_judge(struct gaps *g, const struct deliveries *all)
 }
 
 /* Ranges of one stream, sorted by from. */
-static int dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
-			   struct gaps *g)
+static void dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
+			    struct gaps *g)
 {
 	int64_t at = all->all[0].to;
 	size_t before = 0;
-	int r = 0;
 
 	if (!gaps_judge(g, all))
-		return 0;
-	for (size_t i = 1; i < all->count && r >= 0; i++) {
+		return;
+	for (size_t i = 1; i < all->count; i++) {
 		const struct flow_range *k = &all->all[i];
 
 		if (k->from - at >= g->least &&
 		    !is_other_between(v, &all->all[before], k, k->from - at))
-			r = verdict_dropped(v, k->process_id, k->in_spot, (int64_t[]){at, k->from},
-					    stores);
+			verdict_dropped(v, k->process_id, k->in_spot, (int64_t[]){at, k->from},
+					stores);
 		before = k->to > at ? i : before;
 		at = MAX(at, k->to);
 	}
-	return r;
 }
 
 /*
  * What a process received from a stream and neither stored nor forwarded, although it did so with the bytes before and
  * after it.
  */
-static int deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
-			      const struct deliveries *stored)
+static void deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
+			       const struct deliveries *stored)
 {
-	struct flow_range *all = malloc((sent->count + stored->count) * sizeof(*all));
-	struct gaps gaps = {.sizes = malloc((sent->count + stored->count) * sizeof(int64_t))};
+	_cleanup_free_ struct flow_range *all =
+		malloc((sent->count + stored->count) * sizeof(*all));
+	_cleanup_free_ int64_t *sizes = malloc((sent->count + stored->count) * sizeof(*sizes));
+	struct gaps gaps = {.sizes = sizes};
 	struct deliveries d = {.all = all};
-	int r = all && gaps.sizes ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+	if (!all || !sizes) {
+		flow_verdict_failed(v, -ENOMEM);
+		return;
+	}
+	for (size_t i = 0; i < sent->count; i++) {
 		if (!sent->all[i].pulled)
 			all[d.count++] = sent->all[i];
 	}
-	for (size_t i = 0; i < stored->count && r >= 0; i++)
+	for (size_t i = 0; i < stored->count; i++)
 		all[d.count++] = stored->all[i];
-	if (r >= 0 && d.count >= MANY) {
+	if (d.count >= MANY) {
 		array_sort(all, d.count, compare_from);
-		r = dropped_between(v, &d, stored->count > 0, &gaps);
+		dropped_between(v, &d, stored->count > 0, &gaps);
 	}
-	free(all);
-	free(gaps.sizes);
-	return r;
 }
 
 /* ---- all verdicts ---- */
 
-static int deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
-			       const struct deliveries *stored)
+static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
+				const struct deliveries *stored)
 {
-	struct flow_range *all = malloc(sent->count * sizeof(*all));
-	int r = 0;
+	_cleanup_free_ struct flow_range *all = malloc(sent->count * sizeof(*all));
 
-	if (!all)
-		return -ENOMEM;
+	if (!all) {
+		flow_verdict_failed(v, -ENOMEM);
+		return;
+	}
 	memcpy(all, sent->all, sent->count * sizeof(*all));
 	array_sort(all, sent->count, compare_out_from);
-	for (size_t i = 0, n; i < sent->count && r >= 0; i += n) {
+	for (size_t i = 0, n; i < sent->count; i += n) {
 		struct deliveries one = {.all = &all[i]};
 
 		for (n = 1; i + n < sent->count && all[i + n].out_spot == all[i].out_spot;)
 			n++;
 		one.count = n;
-		r = deliveries_order(v, &one);
-		if (r >= 0 && n < sent->count) /* only to one of several */
-			r = deliveries_missing(v, stored, &one, sent);
+		deliveries_order(v, &one);
+		if (n < sent->count) /* only to one of several */
+			deliveries_missing(v, stored, &one, sent);
 	}
-	free(all);
-	return r;
 }
 
 /* The lists of a process and a stream; one may be empty. */
-static int deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
-			      const struct deliveries *stored)
+static void deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
+			       const struct deliveries *stored)
 {
-	int r = sent->count ? deliveries_of_spots(v, sent, stored) : 0;
-	uint32_t spot;
+	uint32_t spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
 
-	if (r >= 0 && sent->count)
-		r = deliveries_missing(v, stored, sent, NULL);
-	if (r >= 0 && sent->count)
-		r = deliveries_missing(v, sent, stored, NULL);
+	if (sent->count) {
+		deliveries_of_spots(v, sent, stored);
+		deliveries_missing(v, stored, sent, NULL);
+		deliveries_missing(v, sent, stored, NULL);
+	}
 	/* databases read what they wrote in order to keep only part of it */
-	spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
-	return r < 0 || spot & FLOW_SPOT_FILE ? r : deliveries_dropped(v, sent, stored);
+	if (!(spot & FLOW_SPOT_FILE))
+		deliveries_dropped(v, sent, stored);
 }
 
-static int deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l, bool of_stored)
+static void deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l, bool of_stored)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < l->count && r >= 0; i++) {
+	for (size_t i = 0; i < l->count; i++) {
 		const struct flow_range *k = &l->all[i];
 		struct deliveries sent, stored;
 
@@ -785,14 +760,12 @@ static int deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l,
 		sent = deliveries_of(&v->sent, k->process_id, k->in_spot);
 		stored = deliveries_of(&v->stored, k->process_id, k->in_spot);
 		if (!of_stored || !sent.count)
-			r = deliveries_verdict(v, &sent, &stored);
+			deliveries_verdict(v, &sent, &stored);
 	}
-	return r;
 }
 
-int flow_deliveries_verdicts(struct flow_verdicts *v)
+void flow_deliveries_verdicts(struct flow_verdicts *v)
 {
-	int r = deliveries_each(v, &v->sent, false);
-
-	return r < 0 ? r : deliveries_each(v, &v->stored, true);
+	deliveries_each(v, &v->sent, false);
+	deliveries_each(v, &v->stored, true);
 }

@@ -101,7 +101,7 @@ static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t 
 }
 
 /* Evidence that it is unknown which of them is right. */
-static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+static void evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
 	int r = 0;
@@ -111,9 +111,8 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 		r = flow_replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
-	return r < 0 ? r
-		     : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND,
-					     buf_str(&text));
+	flow_verdict_failed(v, r);
+	flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
 }
 
 /* True if the process stored these bytes as they were received. */
@@ -139,9 +138,9 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
 
-/* If all but one were stored as received, the remaining one was altered. 1: that is the verdict. */
-static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
-				size_t n, const int64_t range[2])
+/* If all but one were stored as received, the remaining one was altered. True: that is the verdict. */
+static bool verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
+				 size_t n, const int64_t range[2])
 {
 	const struct flow_replica *odd = NULL;
 	struct flow_verdict row = {.what = "altered",
@@ -155,13 +154,12 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	struct flow_reference ref = {.wrong = true};
 	const struct flow_link *d;
 	const struct flow_piece *p;
-	int r;
 
 	for (size_t i = 0; i < n; i++) {
 		if (is_as_received(v, g[i]->object, range))
 			continue;
 		if (odd)
-			return 0;
+			return false;
 		odd = g[i];
 	}
 	p = odd && flow_stores_received(v, odd->object)
@@ -169,7 +167,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 				    (uint64_t)range[0] / CONTENT_PIECE)
 		    : NULL;
 	if (!p || flow_verdicts_full(v))
-		return 0;
+		return false;
 	row.object = ref.object = odd->object;
 	row.second = p->node;
 	row.second_spot = odd->object | FLOW_SPOT_FILE;
@@ -182,18 +180,14 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 		row.bytes = row.to - row.from;
 	}
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	r = flow_verdict_put(v, &row);
-	if (r >= 0 && d)
-		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(
+	flow_verdict_put(v, &row);
+	if (d)
+		flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(
 		v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
 		"no call delivered these bytes; the others stored what they received");
-	if (r < 0)
-		return r;
-	r = flow_replicas_evidence(v, &ref, row.from, row.to);
-	return r < 0 ? r : 1;
+	flow_replicas_evidence(v, &ref, row.from, row.to);
+	return true;
 }
 
 /* Where a process stored what another file of the name has at a position. False: unknown. */
@@ -219,11 +213,11 @@ static bool misplaced_at(const struct flow_verdicts *v, uint32_t other, int64_t 
 }
 
 /*
- * Bytes that a file lacks and the others have may be elsewhere: in another file, or at another position. 1: that is the
- * verdict.
+ * Bytes that a file lacks and the others have may be elsewhere: in another file, or at another position. True: that is
+ * the verdict.
  */
-static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-			     size_t odd, const int64_t range[2])
+static bool verdict_misplaced(struct flow_verdicts *v, const struct flow_replica *const *g,
+			      size_t n, size_t odd, const int64_t range[2])
 {
 	int64_t process_id = flow_replica_file(v, g[odd]->object)->process_id;
 	struct flow_verdict row = {
@@ -232,7 +226,6 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 	_cleanup_buf_ struct buf text = {0};
 	struct bytes name = names_base(flow_object_name(v->s, g[odd]->object));
 	struct flow_place place;
-	int r;
 
 	for (size_t i = 0; i < n; i++) {
 		int64_t at[2] = {range[0], range[1]};
@@ -249,19 +242,17 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 		row.second = place.node;
 		row.second_spot = place.spot;
 		row.second_observation = flow_replicas_say(v, &ref, at[0], at[1]);
-		r = buf_printf(&text, "the others have them at %lld of %.*s", (long long)at[0],
-			       (int)name.len, (const char *)name.data);
-		r = r < 0 ? r : flow_verdict_put(v, &row);
-		r = r < 0 ? r
-			  : flow_verdict_evidence(v, "received", place.in, place.in_spot,
-						  FLOW_RECEIVE, NULL);
-		r = r < 0 ? r
-			  : flow_verdict_evidence(v, "stored elsewhere", place.node, place.spot,
-						  FLOW_SEND, buf_str(&text));
-		r = r < 0 ? r : flow_replicas_evidence(v, &ref, at[0], at[1]);
-		return r < 0 ? r : 1;
+		flow_verdict_failed(v, buf_printf(&text, "the others have them at %lld of %.*s",
+						  (long long)at[0], (int)name.len,
+						  (const char *)name.data));
+		flow_verdict_put(v, &row);
+		flow_verdict_evidence(v, "received", place.in, place.in_spot, FLOW_RECEIVE, NULL);
+		flow_verdict_evidence(v, "stored elsewhere", place.node, place.spot, FLOW_SEND,
+				      buf_str(&text));
+		flow_replicas_evidence(v, &ref, at[0], at[1]);
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /*
@@ -461,9 +452,9 @@ static const char *replica_note(const struct flow_verdicts *v)
  * File `odd` differs from `right`, of which it is a copy, or which is a copy of it. `l`: the processes between, if any
  * of them may have altered the bytes; then none is at fault for certain. NULL: it was the writer of `odd`.
  */
-static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *odd,
-			  const struct flow_replica *right, const int64_t range[2],
-			  const struct lineage *l, bool writer)
+static void verdict_copied(struct flow_verdicts *v, const struct flow_replica *odd,
+			   const struct flow_replica *right, const int64_t range[2],
+			   const struct lineage *l, bool writer)
 {
 	struct flow_reference ref = {right->object, .unsure = l && l->unsure};
 	struct flow_verdict row = {.what = "replicas-differ",
@@ -481,20 +472,15 @@ static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *od
 				   .unsure = l,
 				   .note = replica_note(v)};
 	_cleanup_buf_ struct buf text = {0};
-	int r = l ? lineage_text(v, l, writer, &text) : 0;
 
-	if (r < 0)
-		return r;
+	if (l)
+		flow_verdict_failed(v, lineage_text(v, l, writer, &text));
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	r = flow_verdict_put(v, &row);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(v, "stored other", row.second, row.second_spot, FLOW_SEND,
-				  l ? buf_str(&text) : NULL);
-	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+	flow_verdict_evidence(v, "stored other", row.second, row.second_spot, FLOW_SEND,
+			      l ? buf_str(&text) : NULL);
+	flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /*
@@ -515,10 +501,10 @@ static bool is_known_right(const struct flow_verdicts *v, const struct flow_repl
 
 /*
  * The first of the files was stored other than received, and the one that differs from it is as received: the first is wrong. Its
- * writer may be meant to transform what it reads from a pipe, so that it is not named. 1: that is the verdict.
+ * writer may be meant to transform what it reads from a pipe, so that it is not named. True: that is the verdict.
  */
-static int verdict_first_wrong(struct flow_verdicts *v, const struct flow_replica *odd,
-			       const struct flow_replica *right, const int64_t range[2])
+static bool verdict_first_wrong(struct flow_verdicts *v, const struct flow_replica *odd,
+				const struct flow_replica *right, const int64_t range[2])
 {
 	const struct flow_link *d = flow_difference_in(v, odd->object, range);
 	struct flow_reference ref = {right->object, false};
@@ -530,46 +516,40 @@ static int verdict_first_wrong(struct flow_verdicts *v, const struct flow_replic
 				   .second_spot = odd->object | FLOW_SPOT_FILE,
 				   .second_side = FLOW_SEND,
 				   .unsure = true};
-	int r;
 
 	if (!d || !flow_difference_undone(v, d, right->object, range))
-		return 0;
+		return false;
 	row.first = d->in;
 	row.first_spot = d->in_spot;
 	row.first_side = FLOW_RECEIVE;
 	row.second = d->out;
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	r = flow_verdict_put(v, &row);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "stored other", d->out, row.second_spot, FLOW_SEND,
-					  NULL);
-	if (r >= 0)
-		r = flow_replicas_evidence(v, &ref, row.from, row.to);
-	return r < 0 ? r : 1;
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, "stored other", d->out, row.second_spot, FLOW_SEND, NULL);
+	flow_replicas_evidence(v, &ref, row.from, row.to);
+	return true;
 }
 
 /*
  * A file differs from the one that it is a copy of. Who altered the bytes is known only if others that got them from the
  * same process have them as they were before: the rest may have been altered by any process on the way.
  */
-static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-			   const struct lineage *all, size_t file)
+static void verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			    const struct lineage *all, size_t file)
 {
 	size_t parent = all[file].parent, above = all[parent].parent, with = 0, against = 0;
 	bool first = true, passed = false;
 	struct lineage l;
 	int64_t range[2];
 	uint32_t node;
-	int r;
 
 	if (!differs_from(v, g[file], g[parent],
 			  flow_replica_file(v, g[file]->object)->size <
 				  flow_replica_file(v, g[parent]->object)->size,
 			  range, &node) ||
 	    flow_verdicts_full(v))
-		return 0;
+		return;
 	for (size_t i = 0; i < n; i++) {
 		bool same;
 
@@ -582,34 +562,34 @@ static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *c
 		against += same && all[i].parent == parent;
 		first &= i >= file || all[i].parent != parent;
 	}
-	if (passed) /* it was sent on right */
-		return verdict_copied(v, g[file], g[parent], range, NULL, true);
+	if (passed) { /* it was sent on right */
+		verdict_copied(v, g[file], g[parent], range, NULL, true);
+		return;
+	}
 	if (above < n &&
 	    !flow_replicas_differ_within(v, g[above]->object, g[file]->object, range[0], range[1]))
-		return 0; /* the parent is the odd one: its own verdict */
-	if (above == n && with > 1 && !against)
-		return first ? verdict_copied(v, g[parent], g[file], range, NULL, true) : 0;
-	r = verdict_misplaced(v, g, n, file, range);
-	if (!r)
-		r = verdict_not_received(v, g, n, range);
+		return; /* the parent is the odd one: its own verdict */
+	if (above == n && with > 1 && !against) {
+		if (first)
+			verdict_copied(v, g[parent], g[file], range, NULL, true);
+		return;
+	}
+	if (verdict_misplaced(v, g, n, file, range) || verdict_not_received(v, g, n, range))
+		return;
 	l = all[file];
 	l.unsure = !is_known_right(v, g, n, all, parent, range);
-	if (!r && l.unsure)
-		r = verdict_first_wrong(v, g[parent], g[file], range);
-	if (r)
-		return MIN(r, 0);
-	return verdict_copied(v, g[file], g[parent], range, &l,
-			      !is_as_received(v, g[file]->object, range));
+	if (!l.unsure || !verdict_first_wrong(v, g[parent], g[file], range))
+		verdict_copied(v, g[file], g[parent], range, &l,
+			       !is_as_received(v, g[file]->object, range));
 }
 
 /* Judges files of which none is known to be a copy of another. */
-static int verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-			    const struct lineage *const *all)
+static void verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			     const struct lineage *const *all)
 {
 	size_t right = right_of(v, g, n);
-	int r = 0;
 
-	for (size_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct flow_replica *other = right < n ? g[right] : g[i ? 0 : n - 1];
 		bool sent = all[i]->count > 1; /* the sender may have altered it */
 		struct flow_verdict row = {.what = "replicas-differ",
@@ -627,14 +607,13 @@ static int verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *
 		    !differs_from(v, g[i], other, right == n || n == 2, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
-		r = verdict_misplaced(v, g, n, i, range);
-		if (!r)
-			r = verdict_not_received(v, g, n, range);
-		if (r)
-			return MIN(r, 0);
-		if (right < n && sent)
-			return verdict_copied(v, g[i], other, range, all[i],
-					      !is_as_received(v, g[i]->object, range));
+		if (verdict_misplaced(v, g, n, i, range) || verdict_not_received(v, g, n, range))
+			return;
+		if (right < n && sent) {
+			verdict_copied(v, g[i], other, range, all[i],
+				       !is_as_received(v, g[i]->object, range));
+			return;
+		}
 		if (row.second == FLOW_NONE)
 			row.second = flow_replica_file(v, g[i]->object)->last;
 		row.from = range[0];
@@ -642,20 +621,17 @@ static int verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *
 		row.bytes = range[1] - range[0];
 		ref = (struct flow_reference){right < n ? g[right]->object : FLOW_NONE, false};
 		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-		r = flow_verdict_put(v, &row);
-		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot,
-						  FLOW_SEND, NULL);
-		if (r >= 0)
-			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
-				      : evidence_unsure(v, g, n);
-		if (right == n)
-			break; /* with two files it is unknown which is right */
+		flow_verdict_put(v, &row);
+		flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND, NULL);
+		if (right == n) { /* with two files it is unknown which is right */
+			evidence_unsure(v, g, n);
+			return;
+		}
+		flow_replicas_evidence(v, &ref, row.from, row.to);
 	}
-	return r;
 }
 
-static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+static void verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	const struct flow_replica *roots[FLOW_FOLDERS_MAX];
 	const struct lineage *of_roots[FLOW_FOLDERS_MAX];
@@ -664,12 +640,11 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 	int64_t range[2];
 	uint32_t node;
 	bool differ = false;
-	int r = 0;
 
 	for (size_t i = 1; i < n && !differ; i++)
 		differ = stretch(v, g[0]->object, g[i]->object, 0, range, &node);
 	if (!differ)
-		return 0;
+		return;
 	for (size_t i = 0; i < n; i++) {
 		lineage_make(v, g, n, i, &all[i]);
 		if (all[i].parent < n)
@@ -677,11 +652,12 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		of_roots[count] = &all[i];
 		roots[count++] = g[i];
 	}
-	for (size_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (all[i].parent < n)
-			r = verdict_of_copy(v, g, n, all, i);
+			verdict_of_copy(v, g, n, all, i);
 	}
-	return r < 0 || count < 2 ? r : verdict_of_roots(v, roots, count, of_roots);
+	if (count > 1)
+		verdict_of_roots(v, roots, count, of_roots);
 }
 
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d)
@@ -729,12 +705,11 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 		       (int64_t[]){range[0], MIN(range[1], flow_replica_file(v, object)->size)});
 }
 
-static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+static void verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	struct flow_replicas *p = v->replicas;
-	int r = 0;
 
-	for (size_t f = 0; f < p->folder_count && r >= 0; f++) {
+	for (size_t f = 0; f < p->folder_count; f++) {
 		_cleanup_buf_ struct buf text = {0};
 		bool has = false, related = !flow_stores_unseen(v, p->folders[f].process_id);
 		struct flow_verdict row = {
@@ -761,34 +736,26 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		if (p->folders[f].last != FLOW_NONE)
 			row.by = &v->s->graph.nodes[p->folders[f].last];
 		flow_replica_put_folder(v, f, &text);
-		r = buf_printf(&text, " has other files of this set, but not this one");
-		if (r >= 0)
-			r = flow_verdict_put(v, &row);
-		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND,
-						  NULL);
-		if (r >= 0)
-			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND,
-						  buf_str(&text));
+		flow_verdict_failed(
+			v, buf_printf(&text, " has other files of this set, but not this one"));
+		flow_verdict_put(v, &row);
+		flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+		flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
 	}
-	return r;
 }
 
-int flow_replicas_verdicts(struct flow_verdicts *v)
+void flow_replicas_verdicts(struct flow_verdicts *v)
 {
 	struct flow_replicas *p = v->replicas;
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
-	int r = 0;
 
-	for (size_t i = 0, next; i < p->count && r >= 0; i = next) {
+	for (size_t i = 0, next; i < p->count; i = next) {
 		size_t n = flow_replicas_group(p, i, g, &next);
 
 		if (map_get(&p->named, p->all[i].name, NULL))
 			continue;
 		if (n > 1)
-			r = verdict_differs(v, g, n);
-		if (r >= 0)
-			r = verdict_absent(v, g, n);
+			verdict_differs(v, g, n);
+		verdict_absent(v, g, n);
 	}
-	return r;
 }

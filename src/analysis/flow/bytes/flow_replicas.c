@@ -378,13 +378,13 @@ const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_referen
 	return buf_str(&p->said);
 }
 
-int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			   int64_t to)
+void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			    int64_t to)
 {
 	_cleanup_buf_ struct buf text = {0};
 	int r = ref->object == FLOW_NONE ? 0 : replicas_text(v, ref, from, to, &text);
 
-	if (r < 0 || !text.len)
-		return r;
-	return flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	flow_verdict_failed(v, r);
+	if (r >= 0 && text.len)
+		flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
 }

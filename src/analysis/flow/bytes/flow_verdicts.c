@@ -83,8 +83,8 @@ int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
 
 /* ---- rows ---- */
 
-int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
-			  enum flow_side mine, const char *text)
+void flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
+			   enum flow_side mine, const char *text)
 {
 	_cleanup_buf_ struct buf who = {0}, call = {0};
 	struct answer_list *t = v->evidence;
@@ -101,12 +101,13 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	answer_list_some(t, buf_bytes(&call));
 	answer_list_known(t, node != FLOW_NONE ? flow_verdict_time(v, node) : -1);
 	answer_list_str(t, text);
-	return r;
+	flow_verdict_failed(v, r);
 }
 
-static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v, uint32_t node,
-			   uint32_t spot, enum flow_side mine, int *r)
+static void verdict_put_op(struct flow_verdicts *v, uint32_t node, uint32_t spot,
+			   enum flow_side mine)
 {
+	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf call = {0};
 
 	if (node == FLOW_NONE) {
@@ -114,7 +115,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 			answer_list_null(t);
 		return;
 	}
-	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
+	flow_verdict_failed(v, verdict_put_call(v, node, spot, mine, &call));
 	answer_list_some(t, buf_bytes(&call));
 	answer_list_int(t, flow_verdict_time(v, node));
 	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, node)));
@@ -197,7 +198,7 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 				 w->second_spot, w->second_side);
 }
 
-int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
+void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 {
 	const struct flow_node *by =
 		w->by ?: node_of(v, w->second == FLOW_NONE ? w->first : w->second);
@@ -221,11 +222,11 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_some(t, buf_bytes(&host));
 	answer_list_some(t, name);
 	answer_list_if(t, !w->unsure, names_pid(v->s->dims, flow_node_thread(&v->s->graph, by)));
-	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
-	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
+	verdict_put_op(v, w->first, w->first_spot, w->first_side);
+	verdict_put_op(v, w->second, w->second_spot, w->second_side);
 	answer_list_str(t, w->second_observation);
 	answer_list_str(t, verdict_note(v, w));
-	return r < 0 ? r : verdict_keep(v, w, by);
+	flow_verdict_failed(v, r < 0 ? r : verdict_keep(v, w, by));
 }
 
 bool flow_verdicts_full(struct flow_verdicts *v)
@@ -308,7 +309,7 @@ static struct flow_reference suspect_place(struct flow_verdicts *v, const struct
 	return ref;
 }
 
-static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
+static void verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
 {
 	const struct suspect_words *words = &suspect_words[w->what];
 	enum flow_side second_side = words->forwarded ? FLOW_SEND : FLOW_RECEIVE;
@@ -328,25 +329,23 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 				   .unsure = words->sent_bytes || w->unsure,
 				   .note = words->note};
 	struct flow_reference ref = suspect_place(v, w, &row);
-	int r;
 
 	if (w->what == FLOW_READ_BACK && w->beside != FLOW_NONE) {
 		row.by = node_of(v, w->beside);
 		row.note = "the process stored them through a mapping of the file";
 	}
-	r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
-	if (r)
-		return MIN(r, 0);
-	r = flow_verdict_evidence(v, words->first, w->first, row.first_spot, words->first_side,
-				  words->second ? NULL
-						: "and not sent on, although the others are");
-	if (r >= 0 && w->beside != FLOW_NONE)
-		r = flow_verdict_evidence(v, words->beside, w->beside, suspect_spot(w, words->side),
-					  words->side, NULL);
-	if (r >= 0 && words->second)
-		r = flow_verdict_evidence(v, words->second, w->second, row.second_spot, second_side,
-					  NULL);
-	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+	if (flow_verdicts_full(v))
+		return;
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, words->first, w->first, row.first_spot, words->first_side,
+			      words->second ? NULL : "and not sent on, although the others are");
+	if (w->beside != FLOW_NONE)
+		flow_verdict_evidence(v, words->beside, w->beside, suspect_spot(w, words->side),
+				      words->side, NULL);
+	if (words->second)
+		flow_verdict_evidence(v, words->second, w->second, row.second_spot, second_side,
+				      NULL);
+	flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* ---- differences within a process ---- */
@@ -618,7 +617,7 @@ static int compare_hits(const void *a, const void *b)
 }
 
 /* Evidence of who stored at the other end what was sent. */
-static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
+static void evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 {
 	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
 	int64_t at = h->d->out_pos + h->from - h->d->in_pos;
@@ -628,32 +627,30 @@ static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 	int r;
 
 	if (task == FLOW_NONE)
-		return 0;
+		return;
 	k = flow_range_in(&v->stored, v->s->tasks[task].process_id, h->d->out_spot, at, at + 1);
 	if (!k || k->differs)
-		return 0;
-	r = buf_printf(&text, "what ");
-	r = r < 0 ? r : verdict_put_who(v, h->d->out, &text);
-	r = r < 0 ? r : buf_printf(&text, " sent");
-	return r < 0 ? r
-		     : flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND,
-					     buf_str(&text));
+		return;
+	buf_printf(&text, "what ");
+	r = verdict_put_who(v, h->d->out, &text);
+	flow_verdict_failed(v, r < 0 ? r : buf_printf(&text, " sent"));
+	flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND, buf_str(&text));
 }
 
-static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
+static void evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
 {
 	bool file = h->d->out_spot & FLOW_SPOT_FILE;
 	char differ[64];
-	int r;
 
 	snprintf(differ, sizeof(differ), "%lld B differ", (long long)(h->to - h->from));
-	r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out,
-				  h->d->out_spot, FLOW_SEND, differ);
-	return r < 0 || file ? r : evidence_stored(v, h);
+	flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out,
+			      h->d->out_spot, FLOW_SEND, differ);
+	if (!file)
+		evidence_stored(v, h);
 }
 
 /* Differences of the same bytes, for instance one that was stored and one that was sent. */
-static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
+static void verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
 {
 	struct flow_reference ref = {h->object, false};
 	struct flow_verdict row = {.what = "altered",
@@ -666,10 +663,9 @@ static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_
 				   .first_side = FLOW_RECEIVE,
 				   .second_side = FLOW_SEND};
 	int64_t to = h->to;
-	int r;
 
 	if (flow_verdicts_full(v))
-		return 0;
+		return;
 	for (size_t i = 0; i < n; i++) {
 		to = MAX(to, h[i].to);
 		ref.wrong |= (h[i].d->out_spot & FLOW_SPOT_FILE) != 0;
@@ -681,21 +677,14 @@ static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_
 		row.note =
 			"no second observation: another thread may have changed the buffer while "
 			"a call ran";
-	r = flow_verdict_put(v, &row);
-	if (r < 0)
-		return r;
-	r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE, NULL);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		r = evidence_hit(v, &h[i]);
-		if (r < 0)
-			return r;
-	}
-	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE, NULL);
+	for (size_t i = 0; i < n; i++)
+		evidence_hit(v, &h[i]);
+	flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
-static int verdicts_altered(struct flow_verdicts *v)
+static void verdicts_altered(struct flow_verdicts *v)
 {
 	const struct flow_links *l = &v->s->links;
 	struct flow_hits h = {0};
@@ -703,8 +692,9 @@ static int verdicts_altered(struct flow_verdicts *v)
 
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
 		r = verdict_hits_of(v, &l->differences[i], &h);
+	flow_verdict_failed(v, r);
 	array_sort(h.all, h.count, compare_hits);
-	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
+	for (size_t i = 0, n; i < h.count; i += n) {
 		int64_t to = h.all[i].to;
 
 		for (n = 1;
@@ -712,10 +702,9 @@ static int verdicts_altered(struct flow_verdicts *v)
 		     h.all[i + n].d->in_spot == h.all[i].d->in_spot && h.all[i + n].from <= to;
 		     n++)
 			to = MAX(to, h.all[i + n].to);
-		r = verdict_hits(v, &h.all[i], n);
+		verdict_hits(v, &h.all[i], n);
 	}
 	free(h.all);
-	return r;
 }
 
 /* ---- all verdicts ---- */
@@ -743,18 +732,12 @@ int flow_verdicts_make(struct flow_verdicts *v)
 	r = flow_replicas_make(v);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->suspect_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->suspect_count; i++) {
 		if (s->suspects[i].what != FLOW_EXPLAINED)
-			r = verdict_suspect(v, &s->suspects[i]);
+			verdict_suspect(v, &s->suspects[i]);
 	}
-	if (r < 0)
-		return r;
-	r = verdicts_altered(v);
-	if (r < 0)
-		return r;
-	r = flow_deliveries_verdicts(v);
-	if (r < 0)
-		return r;
-	r = flow_replicas_verdicts(v);
-	return r < 0 ? r : flow_replicas_put(v);
+	verdicts_altered(v);
+	flow_deliveries_verdicts(v);
+	flow_replicas_verdicts(v);
+	return v->r < 0 ? v->r : flow_replicas_put(v);
 }

@@ -37,6 +37,7 @@ struct flow_verdicts {
 	const struct flow_state *s;
 	struct answer_list *rows, *evidence, *replication;
 	struct batch *keep; /* rows of table verdict; NULL */
+	int r;		    /* the first error in adding rows: later ones need not check for it */
 	int64_t count;
 	uint64_t left_out;
 	struct flow_ranges stored, sent;
@@ -75,10 +76,16 @@ void flow_verdicts_free(struct flow_verdicts *v);
 /* The start of a call by the first recording's clock. */
 int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
 bool flow_verdicts_full(struct flow_verdicts *v);
-int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
+void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
 /* Adds a line below the last verdict. */
-int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
-			  enum flow_side mine, const char *text);
+void flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
+			   enum flow_side mine, const char *text);
+/* Notes an error, unless there is one already. */
+static inline void flow_verdict_failed(struct flow_verdicts *v, int r)
+{
+	if (r < 0 && v->r >= 0)
+		v->r = r;
+}
 /* Index of the first range of a process and spot that begins at or after `from`, or of the first range after those. */
 size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
 		     int64_t from);
@@ -133,7 +140,7 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_link *d);
 
 /* True if the process stores what it receives through mappings, and not all of these files were read. */
 bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id);
-int flow_deliveries_verdicts(struct flow_verdicts *v);
+void flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
@@ -146,8 +153,8 @@ struct flow_reference {
 /* What other replicas of the file have in this range, as text valid until the next call; NULL: there are none. */
 const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
 			      int64_t from, int64_t to);
-int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			   int64_t to);
+void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			    int64_t to);
 /* True if another file of the name has these bytes as received over a socket, as they were here. */
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d);
 /* The file with the same name that a process wrote last; FLOW_NONE: none. */
@@ -158,7 +165,7 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
  */
 bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
 			   int64_t range[2], uint32_t *ret_node);
-int flow_replicas_verdicts(struct flow_verdicts *v);
+void flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
 
 /*

@@ -51,18 +51,6 @@ static void event_add(struct flow_event *list, unsigned int *count, const struct
 	list[(*count)++] = *e;
 }
 
-static int event_edge(struct flow_state *s, uint32_t from, uint32_t to, int64_t file_id,
-		      bool contested)
-{
-	return flow_edge(s, &(struct flow_edge){.from = from,
-						.to = to,
-						.pos = -1,
-						.file_id = file_id,
-						.via = VIA_EVENTFD,
-						.certainty = contested ? CERTAINTY_CONTESTED
-								       : CERTAINTY_CERTAIN});
-}
-
 int flow_eventfd_made(struct flow_state *s, const struct flow_call *c)
 {
 	struct flow_counters *l;
@@ -103,8 +91,9 @@ int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side 
 	if (side == FLOW_SEND) {
 		for (unsigned int i = 0; i < l->read_count && r >= 0; i++) {
 			if (l->reads[i].end > c->start)
-				r = event_edge(s, me.node, l->reads[i].node, c->file_id,
-					       l->semaphore || l->read_count > 1);
+				r = flow_edge_of_calls(s, VIA_EVENTFD, me.node, l->reads[i].node,
+						       c->file_id,
+						       !l->semaphore && l->read_count == 1);
 		}
 		l->read_count = 0;
 		event_add(l->writes, &l->write_count, &me);
@@ -113,8 +102,8 @@ int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side 
 	for (unsigned int i = 0; i < l->write_count && r >= 0; i++) {
 		bool before = l->writes[i].end <= c->start;
 
-		r = event_edge(s, l->writes[i].node, me.node, c->file_id,
-			       l->semaphore || (!before && l->write_count > 1));
+		r = flow_edge_of_calls(s, VIA_EVENTFD, l->writes[i].node, me.node, c->file_id,
+				       !l->semaphore && (before || l->write_count == 1));
 		if (!before && l->write_count > 1)
 			l->writes[left++] = l->writes[i];
 	}

@@ -264,16 +264,8 @@ static int files_opened(struct flow_state *s, struct flow_call *c)
 	n = flow_call_node(s, c);
 	if (n < 0)
 		return (int)n;
-	return flow_edge(
-		s, &(struct flow_edge){.from = f->published,
-				       .to = (uint32_t)n,
-				       .pos = -1,
-				       .file_id = c->file_id,
-				       .via = VIA_PUBLISH,
-				       .certainty = flow_node_end(&s->graph.nodes[f->published]) >
-								    c->start
-							    ? CERTAINTY_CONTESTED
-							    : CERTAINTY_CERTAIN});
+	return flow_edge_of_calls(s, VIA_PUBLISH, f->published, (uint32_t)n, c->file_id,
+				  flow_node_end(&s->graph.nodes[f->published]) <= c->start);
 }
 
 static int files_synced(struct flow_state *s, struct flow_call *c)
@@ -293,15 +285,8 @@ static int files_synced(struct flow_state *s, struct flow_call *c)
 		w = &s->graph.nodes[f->writers[i]];
 		n = flow_node_task(&s->graph, w) == c->number ? FLOW_NONE : flow_call_node(s, c);
 		r = n < 0 ? (int)n
-			  : flow_edge(s, &(struct flow_edge){.from = f->writers[i],
-							     .to = (uint32_t)n,
-							     .pos = -1,
-							     .file_id = c->file_id,
-							     .via = VIA_SYNC,
-							     .certainty =
-								     flow_node_end(w) > c->start
-									     ? CERTAINTY_CONTESTED
-									     : CERTAINTY_CERTAIN});
+			  : flow_edge_of_calls(s, VIA_SYNC, f->writers[i], (uint32_t)n, c->file_id,
+					       flow_node_end(w) <= c->start);
 		f->writers[i] = FLOW_NONE;
 	}
 	s->graph.left_out += f->unkept;

@@ -12,18 +12,6 @@
 
 #define ENTER_GETEVENTS 1u
 
-static int requests_edge(struct flow_state *s, uint32_t from, uint32_t to, int64_t file_id,
-			 bool certain)
-{
-	return flow_edge(s, &(struct flow_edge){.from = from,
-						.to = to,
-						.pos = -1,
-						.file_id = file_id,
-						.via = VIA_URING,
-						.certainty = certain ? CERTAINTY_CERTAIN
-								     : CERTAINTY_CONTESTED});
-}
-
 int flow_requests_take(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
@@ -39,20 +27,16 @@ int flow_requests_take(struct flow_state *s, struct flow_call *c)
 		if (e->start <= c->start && c->start <= e->end)
 			submit = e->node;
 	}
-	if (submit != FLOW_NONE) {
-		r = requests_edge(s, submit, (uint32_t)n, c->file_id, true);
-		if (r < 0)
-			return r;
-	} else if (c->status & STATUS_POLLED) {
+	if (submit != FLOW_NONE)
+		r = flow_edge_of_calls(s, VIA_URING, submit, (uint32_t)n, c->file_id, true);
+	else if (c->status & STATUS_POLLED)
 		return 0; /* the submitting thread is unknown */
-	} else if (grow((void **)&t->loose, &t->loose_cap, t->loose_count + 1, sizeof(*t->loose)) <
-		   0) {
-		return -ENOMEM;
-	} else { /* the submitting call has not ended */
-		t->loose[t->loose_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, 0};
-	}
-	return array_add(t->done, t->done_count, t->done_cap,
-			 (struct flow_woken){(uint32_t)n, c->start, c->end, 0});
+	else		  /* the submitting call has not ended */
+		r = array_add(t->loose, t->loose_count, t->loose_cap,
+			      (struct flow_woken){(uint32_t)n, c->start, c->end, 0});
+	return r < 0 ? r
+		     : array_add(t->done, t->done_count, t->done_cap,
+				 (struct flow_woken){(uint32_t)n, c->start, c->end, 0});
 }
 
 int flow_requests_enter(struct flow_state *s, struct flow_call *c)
@@ -65,7 +49,8 @@ int flow_requests_enter(struct flow_state *s, struct flow_call *c)
 
 	for (size_t i = 0; i < t->loose_count && r >= 0; i++) {
 		if (c->start <= t->loose[i].start && t->loose[i].start <= c->end)
-			r = requests_edge(s, (uint32_t)n, t->loose[i].node, -1, true);
+			r = flow_edge_of_calls(s, VIA_URING, (uint32_t)n, t->loose[i].node, -1,
+					       true);
 		else if (t->loose[i].start > c->end)
 			t->loose[left++] = t->loose[i];
 	}
@@ -76,8 +61,8 @@ int flow_requests_enter(struct flow_state *s, struct flow_call *c)
 
 		/* submitted and completed within one call: a single operation in the graph */
 		if (waited && !inside && t->done[i].end <= c->end)
-			r = requests_edge(s, t->done[i].node, (uint32_t)n, -1,
-					  t->done[i].end >= c->start);
+			r = flow_edge_of_calls(s, VIA_URING, t->done[i].node, (uint32_t)n, -1,
+					       t->done[i].end >= c->start);
 		else if (!inside)
 			t->done[left++] = t->done[i];
 	}

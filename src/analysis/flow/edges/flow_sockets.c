@@ -206,14 +206,10 @@ static int sockets_connected(struct flow_state *s, uint32_t object)
 	t = &s->objects[o->twin];
 	if (o->origin == FLOW_NONE || t->origin == FLOW_NONE || o->by_connect == t->by_connect)
 		return 0;
-	return flow_edge(s, &(struct flow_edge){.from = o->by_connect ? o->origin : t->origin,
-						.to = o->by_connect ? t->origin : o->origin,
-						.pos = -1,
-						.file_id = o->by_connect ? t->file_id : o->file_id,
-						.via = VIA_CONNECT,
-						.certainty = s->channels[o->channels[0]].ambiguous
-								     ? CERTAINTY_CONTESTED
-								     : CERTAINTY_CERTAIN});
+	return flow_edge_of_calls(s, VIA_CONNECT, o->by_connect ? o->origin : t->origin,
+				  o->by_connect ? t->origin : o->origin,
+				  o->by_connect ? t->file_id : o->file_id,
+				  !s->channels[o->channels[0]].ambiguous);
 }
 
 static int sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_id, bool origin)

@@ -145,14 +145,7 @@ static int woken_settle(struct flow_state *s, const struct flow_task *t, const s
 		const struct flow_wake *k = i < kept ? &t->wakes[i] : now;
 
 		if (k && wake_fits(k, w))
-			r = flow_edge(
-				s, &(struct flow_edge){.from = k->node,
-						       .to = w->node,
-						       .pos = -1,
-						       .file_id = -1,
-						       .via = VIA_FUTEX,
-						       .certainty = fits > 1 ? CERTAINTY_CONTESTED
-									     : CERTAINTY_CERTAIN});
+			r = flow_edge_of_calls(s, VIA_FUTEX, k->node, w->node, -1, fits <= 1);
 	}
 	return r;
 }
@@ -252,12 +245,7 @@ static int tasks_signalled(struct flow_state *s, struct flow_call *c)
 		return 0;
 	n = flow_call_node(s, c);
 	if (n >= 0)
-		n = flow_edge(s, &(struct flow_edge){.from = k->node,
-						     .to = (uint32_t)n,
-						     .pos = -1,
-						     .file_id = -1,
-						     .via = VIA_SIGNAL,
-						     .certainty = CERTAINTY_CONTESTED});
+		n = flow_edge_of_calls(s, VIA_SIGNAL, k->node, (uint32_t)n, -1, false);
 	k->node = FLOW_NONE;
 	return n < 0 ? (int)n : 0;
 }
@@ -331,12 +319,7 @@ int flow_tasks_any(struct flow_state *s, struct flow_call *c)
 			t->first = (uint32_t)n;
 	}
 	if (t->exec != FLOW_NONE) {
-		r = flow_edge(s, &(struct flow_edge){.from = t->exec,
-						     .to = (uint32_t)n,
-						     .pos = -1,
-						     .file_id = -1,
-						     .via = VIA_EXEC,
-						     .certainty = CERTAINTY_CERTAIN});
+		r = flow_edge_of_calls(s, VIA_EXEC, t->exec, (uint32_t)n, -1, true);
 		if (r < 0)
 			return r;
 		s->tasks[c->task].exec = FLOW_NONE;
@@ -445,12 +428,7 @@ static int tasks_join(struct flow_state *s, const struct flow_named *w)
 		int64_t n = t->machine != child->machine ? FLOW_NONE : flow_task_last(s, t);
 
 		r = n < 0 ? (int)n
-			  : flow_edge(s, &(struct flow_edge){.from = (uint32_t)n,
-							     .to = w->node,
-							     .pos = -1,
-							     .file_id = -1,
-							     .via = VIA_JOIN,
-							     .certainty = CERTAINTY_CERTAIN});
+			  : flow_edge_of_calls(s, VIA_JOIN, (uint32_t)n, w->node, -1, true);
 	}
 	return r;
 }
@@ -469,12 +447,8 @@ int flow_tasks_end(struct flow_state *s)
 		const struct flow_task *child = forked_child(s, &s->forks[i]);
 
 		if (child)
-			r = flow_edge(s, &(struct flow_edge){.from = s->forks[i].node,
-							     .to = child->first,
-							     .pos = -1,
-							     .file_id = -1,
-							     .via = VIA_FORK,
-							     .certainty = CERTAINTY_CERTAIN});
+			r = flow_edge_of_calls(s, VIA_FORK, s->forks[i].node, child->first, -1,
+					       true);
 	}
 	for (size_t i = 0; i < s->wait_count && r >= 0; i++)
 		r = tasks_join(s, &s->waits[i]);
