@@ -133,8 +133,7 @@ static int resource_take(struct bytes m, struct otel_process *ret)
 	return r < 0 ? r : 0;
 }
 
-/* What the message says; tls is left alone. 0 or -EBADMSG. */
-static int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret)
+int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret)
 {
 	struct bytes m = {message, len};
 	struct field f;

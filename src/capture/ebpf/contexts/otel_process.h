@@ -34,3 +34,5 @@ struct otel_reader {
  */
 int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name,
 		      struct otel_process *ret);
+/* Parses the message that the record refers to; sets everything but tls. 0 or -EBADMSG. For fuzz/otel.c. */
+int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret);
