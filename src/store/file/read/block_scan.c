@@ -404,6 +404,25 @@ bool scan_is_growing(const struct trace *t)
 	return store_fd_is_written(t->fd);
 }
 
+bool store_fd_is_trace(int fd)
+{
+	uint8_t magic[sizeof(STORE_MAGIC) - 1];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, STORE_MAGIC, sizeof(magic));
+}
+
+bool store_path_is_trace(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && store_fd_is_trace(fd);
+}
+
 bool store_fd_is_written(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};

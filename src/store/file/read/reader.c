@@ -188,25 +188,6 @@ bool reader_is_known(const struct store *s, const struct stat *file)
 	return false;
 }
 
-bool store_fd_is_trace(int fd)
-{
-	uint8_t magic[sizeof(STORE_MAGIC) - 1];
-
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-	       !memcmp(magic, STORE_MAGIC, sizeof(magic));
-}
-
-bool store_path_is_trace(const char *path)
-{
-	_cleanup_close_ int fd = -1;
-	struct stat st;
-
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && store_fd_is_trace(fd);
-}
-
 int reader_add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
