@@ -214,9 +214,8 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	return format_path(to, name.data, name.len, NAME_MOST);
 }
 
-/* `runq_io`: with the time without a CPU of all I/O, which is left out if the line would be wrapped with it. */
 static int verdict_write(const struct report *r, const struct verdict *v, uint64_t io_ns,
-			 bool runq_io, struct buf *to)
+			 struct buf *to)
 {
 	_cleanup_buf_ struct buf rest = {0};
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
@@ -226,8 +225,7 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 	verdict_put_runq(&rest, v->runq, v->most->time_ns);
 	buf_printf(&rest, ", %.0f %% of %s in I/O",
 		   100.0 * (double)v->most->time_ns / (double)io_ns, report_time(io_ns).s);
-	if (runq_io)
-		verdict_put_runq(&rest, v->runq_io, io_ns);
+	verdict_put_runq(&rest, v->runq_io, io_ns);
 	if (!stands_out)
 		buf_printf(to, NOTHING);
 	verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
@@ -248,11 +246,7 @@ int page_verdict(const struct report *r, const struct page_totals *t)
 		return e;
 	e = verdict_sum_runq(r, &v);
 	if (e >= 0)
-		e = verdict_write(r, &v, t->io_ns, true, &line);
-	if (e >= 0 && format_width(buf_str(&line)) > page_width()) {
-		buf_clear(&line);
-		e = verdict_write(r, &v, t->io_ns, false, &line);
-	}
+		e = verdict_write(r, &v, t->io_ns, &line);
 	printf("%s", text_style(TEXT_BOLD));
 	e = e < 0 ? e : page_line(&line);
 	printf("%s", text_style(TEXT_PLAIN));
