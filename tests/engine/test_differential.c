@@ -557,7 +557,7 @@ static void few_files_of_many(void **state)
 		assert_string_equal(buf_str(&got), buf_str(&want));
 		assert_int_equal(query_parse(questions[i], strlen(questions[i]), &p, &wrong), 0);
 		assert_int_equal(engine_explain(f.engine, p, &sql, &last), 0);
-		assert_int_equal(strstr(buf_str(&sql), "-- first the files") != NULL,
+		assert_int_equal(strstr(buf_str(&sql), "-- first finds the files") != NULL,
 				 strstr(questions[i], " desc") != NULL);
 		/* and the statement alone is one */
 		assert_true(ask(&f, buf_str(&sql)) != NULL);
