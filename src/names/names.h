@@ -28,9 +28,9 @@ int64_t names_pid(const struct dims *d, int64_t thread_id);
 int64_t names_task(const struct dims *d, int64_t thread_id);
 /* The id that represents all versions of a file, likewise. names/file_lines.h unifies more ids. */
 int64_t names_inode(const struct dims *d, int64_t file_id);
-/* True if no row of hosts before the i-th has its name; and how often that is true: the number of machines, each of
- * which may have been booted several times. */
+/* True if no row of host before the i-th has its name: a machine has one row for each boot. */
 bool names_host_is_new(const struct dims *d, size_t i);
+/* The number of machines with different names. */
 size_t names_hosts(const struct dims *d);
 /* The last part of a path: "b" of "/a/b"; the whole name if it has no slash. */
 struct bytes names_base(struct bytes path);

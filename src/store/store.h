@@ -182,7 +182,10 @@ bool store_is_growing(const struct store *s);
 bool store_fd_is_written(int fd);
 /* True if an open file begins like a trace, whatever follows. */
 bool store_fd_is_trace(int fd);
-/* The same for a path; false if it is no regular file: opening a pipe could block, or wake its reader. */
+/*
+ * True if the path is a regular file that begins like a trace. Other files are not opened, because opening a pipe could
+ * block or wake the process that writes to it.
+ */
 bool store_path_is_trace(const char *path);
 
 #define SUMMARY_WINDOW_NS 100000000ll /* of a summary's rows */

@@ -337,7 +337,6 @@ struct ask_times {
 static void ask_add_time(struct ask_times *to, int64_t op, int64_t class, int64_t time)
 {
 	bool waits = class == CLASS_WAIT && op >= 0 && op < OP_CODE_MAX;
-
 	int64_t *sum = waits ? &to->waits[op] : &to->io;
 
 	*sum = add_sat_signed(*sum, time);

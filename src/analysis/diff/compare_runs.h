@@ -66,6 +66,7 @@ struct diff_sum {
 	uint64_t names; /* files or threads counted as one; maximum over the runs */
 	struct hist hist;
 };
+
 static inline uint64_t diff_sum_quantile(const struct diff_sum *s, double q)
 {
 	return hist_quantile_at_most(&s->hist, q, s->max_ns);

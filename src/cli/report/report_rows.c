@@ -182,22 +182,20 @@ static int report_rows_put_name(const struct report *r, struct answer_list *t, i
 				struct bytes name)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e = report_put_host(r, id, &b);
 
-	if (e < 0)
-		return e;
-	e = buf_append(&b, name.data, name.len);
+	buf_fail(&b, report_put_host(r, id, &b));
+	buf_append(&b, name.data, name.len);
 	answer_list_text(t, buf_bytes(&b));
-	return e;
+	return buf_status(&b);
 }
 
 /* "/tmp/x (10 files)": files that successively had this path. */
 static int put_name_of_many(const struct report *r, struct answer_list *t, const struct group *g)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e = report_put_host(r, g->id, &b);
+	int e;
 
-	buf_fail(&b, e);
+	buf_fail(&b, report_put_host(r, g->id, &b));
 	buf_append(&b, g->name.data, g->name.len);
 	if (g->members > 1 && g->name.len && g->name.data[0] == '/')
 		buf_printf(&b, " (%s files)", format_count(g->members).s);

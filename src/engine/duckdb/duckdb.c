@@ -256,8 +256,7 @@ static unsigned int duck_threads(const struct store *s, const struct engine_opti
 
 static int duck_start(struct duck *e, const struct engine_options *opt, struct error *err)
 {
-	const char *path;
-	int r = duckdb_load(opt->library, &e->api, &path, err);
+	int r = duckdb_load(opt->library, &e->api, NULL, err);
 
 	if (r >= 0 && !opt->annotations)
 		r = annotations_new(&e->annotations_own, e->store, err);
@@ -372,15 +371,12 @@ static int duck_probe(const char *library, const char **ret_version, const char 
 		      struct error *err)
 {
 	const struct duckdb_api *d;
-	const char *path;
-	int r = duckdb_load(library, &d, &path, err);
+	int r = duckdb_load(library, &d, ret_path, err);
 
 	if (r < 0)
 		return r;
 	if (ret_version)
 		*ret_version = d->library_version();
-	if (ret_path)
-		*ret_path = path;
 	return 0;
 }
 

@@ -18,7 +18,7 @@ struct duck; /* the engine, below */
 /* vector size of the library; checked when it is loaded, because vectors are split at multiples of 64 rows */
 #define VECTOR_ROWS 2048
 
-/* loader.c: finds and loads the library once per process; later calls return the same one. */
+/* loader.c: finds and loads the library once per process; later calls return the same one. ret_path may be NULL. */
 int duckdb_load(const char *library, const struct duckdb_api **ret, const char **ret_path,
 		struct error *err);
 /* The functions of the loaded library, for callbacks. */

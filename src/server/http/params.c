@@ -14,7 +14,7 @@ struct search {
 	const char *unknown; /* the first unknown name */
 };
 
-/* The next name of a list; false: there is no more. */
+/* Takes the first name from the list. False: the list is empty. */
 static bool params_next(const char **known, char name[static NEAREST_WORD_MAX])
 {
 	size_t len = strcspn(*known, " ");

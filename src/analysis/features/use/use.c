@@ -361,8 +361,7 @@ static int use_find(struct use_state *s, struct use_task *t, const struct featur
 	return 0;
 }
 
-static void use_count(struct use *u, struct use_task *t, const struct feature_call *c,
-		      enum use_act act)
+void use_add_call(struct use *u, struct use_task *t, const struct feature_call *c, enum use_act act)
 {
 	int64_t start = feature_began(c);
 
@@ -412,7 +411,7 @@ static int use_copy(struct use_state *s, struct use_task *t, struct use *u,
 	use_task_clear(&none);
 	if (second && second != u) {
 		none.use = second->index;
-		use_count(second, &none, c, ACT_COPY);
+		use_add_call(second, &none, c, ACT_COPY);
 		r = use_task_finish(s, &none, c->task);
 	}
 	if (!use_ok(c))
@@ -480,7 +479,7 @@ static int use_call(struct use_state *s, const struct feature_call *c)
 	r = use_find(s, t, c, &u);
 	if (r < 0)
 		return r;
-	use_count(u, t, c, act);
+	use_add_call(u, t, c, act);
 	r = unlikely(c->err == ENOENT) ? use_life_missing(s, t, u, c) : 0;
 	if (r >= 0)
 		r = use_act(s, t, u, c);

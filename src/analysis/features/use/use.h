@@ -293,6 +293,9 @@ static inline struct use *use_at(const struct use_state *s, uint32_t i)
 struct use *use_new(struct use_state *s);
 /* The use of a file by a process; NULL: no memory. */
 struct use *use_of(struct use_state *s, uint32_t process, uint32_t file);
+/* Adds a call to the sums of the use, and its time to that of the task. */
+void use_add_call(struct use *u, struct use_task *t, const struct feature_call *c,
+		  enum use_act act);
 /* The parts of a use, allocated on first use; NULL: no memory. */
 struct use_read *use_reads(struct use_state *s, struct use *u);
 struct use_write *use_writes(struct use_state *s, struct use *u);

@@ -587,12 +587,7 @@ static int use_map_sync(struct use_state *s, const struct use_process *p,
 		u = use_of(s, m->process, m->file);
 		if (!u)
 			return -ENOMEM;
-		u->calls++;
-		u->time = add_sat_signed(u->time, c->dur);
-		u->errors += c->err != 0;
-		if (c->stop != FEATURE_NULL)
-			u->first = MIN(u->first, add_sat_signed(c->stop, -c->dur));
-		u->last = MAX(u->last, c->stop);
+		use_add_call(u, &none, c, ACT_SYNC);
 		return use_sync_call(s, &none, u, c);
 	}
 	return 0;

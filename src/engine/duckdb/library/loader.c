@@ -248,6 +248,7 @@ int duckdb_load(const char *library, const struct duckdb_api **ret, const char *
 	if (r < 0)
 		return r;
 	*ret = &loaded;
-	*ret_path = loaded_path;
+	if (ret_path)
+		*ret_path = loaded_path;
 	return 0;
 }
