@@ -215,6 +215,15 @@ static_assert(CLASS_COUNT <= UINT8_MAX && RET_NEVER <= UINT8_MAX, "struct op_def
 #undef OP
 #undef OP_RAW
 
+/* CODE_write, ...: the calls that a function of this file names */
+#define OP(code, call, ...)	CODE_##call = (code),
+#define OP_RAW(code, call, ...) CODE_##call = (code),
+enum ops_code {
+#include "schema/ops.def"
+};
+#undef OP
+#undef OP_RAW
+
 const struct op_def *op_def(uint32_t code)
 {
 	return code < ARRAY_SIZE(ops) && ops[code].name ? &ops[code] : NULL;
@@ -231,14 +240,7 @@ int op_find(const char *name)
 
 bool op_hands_over(uint32_t code)
 {
-	static const char *const names[] = {"io_submit", "io_uring_setup", "io_uring_enter"};
-	const struct op_def *op = op_def(code);
-
-	for (size_t i = 0; op && i < ARRAY_SIZE(names); i++) {
-		if (strcmp(op->name, names[i]) == 0)
-			return true;
-	}
-	return false;
+	return code == CODE_io_submit || code == CODE_io_uring_setup || code == CODE_io_uring_enter;
 }
 
 static bool ops_has_role(const struct op_def *op, enum arg_role role)
@@ -264,19 +266,25 @@ enum op_copy op_copy(uint32_t code)
 
 enum op_way op_way(uint32_t code)
 {
-	static const char *const out[] = {
-		"write",  "pwrite64",	       "writev",   "pwritev",	 "pwritev2",
-		"sendto", "sendmsg",	       "sendmmsg", "vmsplice",	 "msgsnd",
-		"send",	  "process_vm_writev", "send_zc",  "sendmsg_zc", "mq_timedsend"};
-	const struct op_def *op = op_def(code);
-
-	if (!op || !op->name || op_copy(code) != OP_COPY_NONE)
+	if (!op_def(code) || op_copy(code) != OP_COPY_NONE)
 		return OP_WAY_NONE;
-	for (size_t i = 0; i < ARRAY_SIZE(out); i++) {
-		if (!strcmp(op->name, out[i]))
-			return OP_WAY_OUT;
+	switch (code) {
+	case CODE_write:
+	case CODE_pwrite64:
+	case CODE_writev:
+	case CODE_pwritev:
+	case CODE_pwritev2:
+	case CODE_sendto:
+	case CODE_sendmsg:
+	case CODE_sendmmsg:
+	case CODE_vmsplice:
+	case CODE_process_vm_writev:
+	case CODE_msgsnd:
+	case CODE_mq_timedsend:
+		return OP_WAY_OUT;
+	default:
+		return OP_WAY_IN;
 	}
-	return OP_WAY_IN;
 }
 
 uint32_t op_code_end(void)

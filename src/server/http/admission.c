@@ -65,7 +65,7 @@ static bool is_next(const struct server *s, const struct admission_waiter *me)
 static int admission_wait_for(struct server *s, struct question *q,
 			      const struct admission_waiter *me)
 {
-	int64_t until = clock_monotonic_ns() + TURNS_WAIT_NS;
+	int64_t until = clock_monotonic_ns() + ADMISSION_WAIT_NS;
 
 	while (!is_next(s, me)) {
 		struct timespec at;
@@ -137,9 +137,9 @@ int admission_take(struct question *q)
 
 	q->client = client_of(q);
 	pthread_mutex_lock(&s->news_lock);
-	if (s->admission.waiting >= TURNS_WAIT_MAX)
+	if (s->admission.waiting >= ADMISSION_WAIT_MAX)
 		r = question_error(q, -EAGAIN, "%u requests are queued; try again in a second",
-				   TURNS_WAIT_MAX);
+				   ADMISSION_WAIT_MAX);
 	else
 		r = queue_up(s, q);
 	if (r >= 0)

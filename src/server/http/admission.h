@@ -4,15 +4,15 @@
  * the figures of a file); the others wait, at most as long as a question may take. The next one is the oldest of the
  * client with the fewest running questions, so that pages take turns; a client is a value of the header Weir-Client,
  * which each page chooses at random, and requests without it are one client. SQL never has all turns. A question gets
- * more time for each one that runs at the same time: heavy load makes pages slow, not wrong. If TURNS_WAIT_MAX are
+ * more time for each one that runs at the same time: heavy load makes pages slow, not wrong. If ADMISSION_WAIT_MAX are
  * already waiting, a question is refused at once.
  */
 #pragma once
 
 #include "base/util.h"
 
-#define TURNS_WAIT_MAX 64u /* ten pages with six requests each fit without a retry */
-#define TURNS_WAIT_NS \
+#define ADMISSION_WAIT_MAX 64u /* ten pages with six requests each fit without a retry */
+#define ADMISSION_WAIT_NS \
 	120000000000ll /* the time of four questions that share the machine; then the client may retry */
 
 struct question;

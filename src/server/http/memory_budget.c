@@ -13,7 +13,7 @@ struct memory_budget_waiter {
 
 void memory_budget_init(struct memory_budget *r, uint64_t bytes)
 {
-	r->all = r->left = bytes - MIN(bytes / ROOM_PASSES_SHARE, ROOM_PASSES);
+	r->all = r->left = bytes - MIN(bytes / MEMORY_BUDGET_PASSES_SHARE, MEMORY_BUDGET_PASSES);
 	pthread_mutex_init(&r->lock, NULL);
 	clock_cond_init(&r->changed);
 }
@@ -83,8 +83,8 @@ int memory_budget_take(struct question *q, uint64_t bytes)
 int memory_budget_take_files(struct question *q)
 {
 	return memory_budget_take(
-		q, question_workers(q) * ROOM_WORKER +
-			   ROOM_PER_FILE * store_table_rows(q->server->store, TABLE_FILE));
+		q, question_workers(q) * MEMORY_BUDGET_WORKER +
+			   MEMORY_BUDGET_PER_FILE * store_table_rows(q->server->store, TABLE_FILE));
 }
 
 void memory_budget_return(struct server *s, uint64_t bytes)

@@ -12,15 +12,16 @@
 
 #include "base/util.h"
 
-#define ROOM_DEFAULT  (512ull << 20)
-#define ROOM_WORKER   (25ull << 20) /* of one thread of a pass by file, for its other needs */
-#define ROOM_PER_FILE 100ull	    /* of such a pass, independent of the number of threads */
+#define MEMORY_BUDGET_DEFAULT (512ull << 20)
+/* Of one thread of a pass by file, for its other needs; and of such a pass for each file, independent of the threads. */
+#define MEMORY_BUDGET_WORKER   (25ull << 20)
+#define MEMORY_BUDGET_PER_FILE 100ull
 /*
  * Reserved for passes that do not count by file, four at once: they never wait, because the first figures of a page
  * need them.
  */
-#define ROOM_PASSES	  (64ull << 20)
-#define ROOM_PASSES_SHARE 8u /* at most one in this many */
+#define MEMORY_BUDGET_PASSES	   (64ull << 20)
+#define MEMORY_BUDGET_PASSES_SHARE 8u /* at most one in this many */
 
 struct question;
 struct memory_budget_waiter;

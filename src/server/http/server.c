@@ -381,7 +381,8 @@ int server_start(struct server **ret, const struct server_options *opt, struct e
 	s->opt = *opt;
 	init_locks(s);
 	spill_sweep(); /* deletes what killed servers left behind */
-	memory_budget_init(&s->memory_budget, opt->memory_max ? opt->memory_max : ROOM_DEFAULT);
+	memory_budget_init(&s->memory_budget,
+			   opt->memory_max ? opt->memory_max : MEMORY_BUDGET_DEFAULT);
 	r = server_open_all(s, err);
 	if (r < 0) {
 		server_stop(s);

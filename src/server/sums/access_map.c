@@ -20,7 +20,7 @@ struct access_map_store {
 	pthread_mutex_t lock;
 	pthread_cond_t given_back;
 	struct access_map
-		*kept[TOUCHED_FILES_MAX]; /* most recently used first; NULL after the last */
+		*kept[ACCESS_MAP_FILES_MAX]; /* most recently used first; NULL after the last */
 };
 
 /* ---- selecting calls ---- */
@@ -133,7 +133,7 @@ static bool is_write(uint32_t op, bool second)
 
 static void access_map_limit(struct access_map *t)
 {
-	t->too_many |= t->calls.packed.len + t->open.packed.len > TOUCHED_FILE_MAX;
+	t->too_many |= t->calls.packed.len + t->open.packed.len > ACCESS_MAP_FILE_MAX;
 	if (t->too_many) {
 		access_list_free(&t->calls);
 		access_list_free(&t->open);
@@ -186,8 +186,6 @@ int access_map_rows(const struct walk_rows *rows, int (*take)(void *arg, const s
 		    void *arg)
 {
 	const struct batch *b = rows->batch;
-	/* 1 + is_write() of each operation seen: op_way() compares names, which for each call took a seventh more CPU */
-	uint8_t known[OP_CODE_MAX] = {0};
 	int r = 0;
 
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
@@ -198,13 +196,11 @@ int access_map_rows(const struct walk_rows *rows, int (*take)(void *arg, const s
 		if (pos < 0 || !access_map_moves_bytes(op))
 			continue;
 		bytes = MAX(bytes, (int64_t)0);
-		if (!known[op])
-			known[op] = 1 + is_write((uint32_t)op, rows->second);
 		if (!__builtin_add_overflow(pos, bytes, &last))
 			r = take(arg, &(struct touch){.end = rollup_end(b, i),
 						      .pos = pos,
 						      .bytes = (uint64_t)bytes,
-						      .write = known[op] > 1,
+						      .write = is_write((uint32_t)op, rows->second),
 						      .open = access_map_is_open(b, i)});
 	}
 	return r;
@@ -312,13 +308,13 @@ static bool access_map_is_same(const struct access_map *t, int64_t file, int64_t
 	       strcmp(t->filter, filter ? filter : "") == 0;
 }
 
-/* The index of the map with the same key, or the first free one; TOUCHED_FILES_MAX: neither. */
+/* The index of the map with the same key, or the first free one; ACCESS_MAP_FILES_MAX: neither. */
 static size_t access_map_find(const struct access_map_store *s, int64_t file, int64_t from,
 			      int64_t to, const char *filter)
 {
 	size_t i = 0;
 
-	while (i < TOUCHED_FILES_MAX && s->kept[i] &&
+	while (i < ACCESS_MAP_FILES_MAX && s->kept[i] &&
 	       !access_map_is_same(s->kept[i], file, from, to, filter))
 		i++;
 	return i;
@@ -326,7 +322,7 @@ static size_t access_map_find(const struct access_map_store *s, int64_t file, in
 
 static struct access_map *get_at(struct access_map_store *s, size_t at)
 {
-	return at < TOUCHED_FILES_MAX ? s->kept[at] : NULL;
+	return at < ACCESS_MAP_FILES_MAX ? s->kept[at] : NULL;
 }
 
 static void access_map_drop(struct access_map *t)
@@ -339,8 +335,8 @@ static void access_map_forget(struct access_map_store *s, size_t at)
 {
 	access_map_drop(s->kept[at]);
 	memmove(&s->kept[at], &s->kept[at + 1],
-		(TOUCHED_FILES_MAX - at - 1) * sizeof(struct access_map *));
-	s->kept[TOUCHED_FILES_MAX - 1] = NULL;
+		(ACCESS_MAP_FILES_MAX - at - 1) * sizeof(struct access_map *));
+	s->kept[ACCESS_MAP_FILES_MAX - 1] = NULL;
 }
 
 static void move_to_front(struct access_map_store *s, size_t at)
@@ -356,9 +352,9 @@ static void access_map_make_room(struct access_map_store *s)
 {
 	size_t sum = 0;
 
-	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++) {
+	for (size_t i = 0; i < ACCESS_MAP_FILES_MAX && s->kept[i]; i++) {
 		sum += s->kept[i]->bytes;
-		while (i && s->kept[i] && sum > TOUCHED_BYTES_MAX) {
+		while (i && s->kept[i] && sum > ACCESS_MAP_BYTES_MAX) {
 			sum -= s->kept[i]->bytes;
 			access_map_forget(s, i);
 			if (s->kept[i])
@@ -454,7 +450,7 @@ static int find_or_make(struct question *q, int64_t file)
 	r = access_map_make(q, file, &t);
 	if (r < 0)
 		return r;
-	if (at == TOUCHED_FILES_MAX)
+	if (at == ACCESS_MAP_FILES_MAX)
 		access_map_forget(s, --at);
 	s->kept[at] = t;
 	move_to_front(s, at);
@@ -484,9 +480,9 @@ static int bring_up(struct question *q, const struct sums_filter *filter, int64_
 	t->busy = false;
 	t->bytes = t->calls.packed.cap;
 	pthread_cond_broadcast(&s->given_back);
-	for (at = 0; at < TOUCHED_FILES_MAX && s->kept[at] != t; at++)
+	for (at = 0; at < ACCESS_MAP_FILES_MAX && s->kept[at] != t; at++)
 		;
-	if (r < 0 && at < TOUCHED_FILES_MAX)
+	if (r < 0 && at < ACCESS_MAP_FILES_MAX)
 		access_map_forget(s, at);
 	access_map_make_room(s);
 	return r;
@@ -547,7 +543,7 @@ void access_map_store_free(struct access_map_store *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < TOUCHED_FILES_MAX; i++)
+	for (size_t i = 0; i < ACCESS_MAP_FILES_MAX; i++)
 		access_map_free(s->kept[i]);
 	pthread_cond_destroy(&s->given_back);
 	pthread_mutex_destroy(&s->lock);

@@ -10,9 +10,9 @@
 #include "server/sums/pass.h"
 #include "server/sums/access_list.h"
 
-#define TOUCHED_FILE_MAX  (48u << 20) /* bytes kept for one file: about six million calls */
-#define TOUCHED_BYTES_MAX (96u << 20) /* and for all files */
-#define TOUCHED_FILES_MAX 64u
+#define ACCESS_MAP_FILE_MAX  (48u << 20) /* bytes kept for one file: about six million calls */
+#define ACCESS_MAP_BYTES_MAX (96u << 20) /* and for all files */
+#define ACCESS_MAP_FILES_MAX 64u
 
 struct access_map {
 	unsigned int refs;

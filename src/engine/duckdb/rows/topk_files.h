@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "engine/duckdb/translate/translate.h"
 
-#define BEST_BYTES_MAX (128ull << 20) /* for the sums: about sixteen million files */
+#define TOPK_BYTES_MAX (128ull << 20) /* for the sums: about sixteen million files */
 
 /* The files that were found. */
 struct topk_files_found {
