@@ -26,6 +26,15 @@
 		__typeof__(b) b_ = (b); \
 		a_ > b_ ? a_ : b_;      \
 	})
+/*
+ * A sanitizer reads /proc, starts processes, traces its own at exit, takes terabytes of address space, and must intercept
+ * every fork and malloc().
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#	define SANITIZED true
+#else
+#	define SANITIZED false
+#endif
 /* Checks that the mutex is held (by any thread). */
 #define assert_locked(mutex) assert(pthread_mutex_trylock(mutex) == EBUSY)
 #define likely(x)	     __builtin_expect(!!(x), 1)

@@ -7,7 +7,7 @@
 
 void id_array_free(struct id_array *a)
 {
-	for (size_t i = 0; i < ID_ARRAY_MAX; i++)
+	for (size_t i = 0; i < ID_RECORDINGS_MAX; i++)
 		free(a->values[i]);
 	*a = (struct id_array){0};
 }
@@ -20,7 +20,7 @@ int id_array_need(struct id_array *a, const struct dims *d, enum table_id table,
 	void *p;
 
 	*ret = id_array_at(a, id);
-	if (*ret || id < 0 || recording >= ID_ARRAY_MAX ||
+	if (*ret || id < 0 || recording >= ID_RECORDINGS_MAX ||
 	    own / SPARSE > dims_rows(d, table) + 1024)
 		return 0;
 	cap = MAX(2 * a->count[recording], (size_t)1024);

@@ -11,6 +11,10 @@
 #define ID_SHIFT    40
 #define ID_OWN_MASK ((1ll << ID_SHIFT) - 1)
 
+/* Arrays and numbers with a place per recording have room for this many. */
+#define ID_RECORDING_BITS 8
+#define ID_RECORDINGS_MAX (1u << ID_RECORDING_BITS)
+
 /* The recording that an id >= 0 belongs to. */
 static inline uint64_t id_recording(int64_t id)
 {

@@ -154,7 +154,7 @@ static __always_inline void fault_look(struct task_struct *task, struct thread_s
 	}
 	inode = (__u64)kread(struct file, m.file, f_inode);
 	f->file = mapped_file(ts, m.file);
-	f->wanted = ts->ident.wanted & WANTED_SELECTED;
+	f->wanted = ts->ident.wanted & FILTER_WANTED_SELECTED;
 	f->pos = m.pos;
 	f->file_bytes = kread(struct inode, inode, i_size);
 	if (b) {

@@ -362,7 +362,7 @@ static void find_members(struct file_lines *l)
 	l->connected = false;
 }
 
-/* NULL if it is not a socket, or belongs to a recording beyond ID_ARRAY_MAX. */
+/* NULL if it is not a socket, or belongs to a recording beyond ID_RECORDINGS_MAX. */
 static const struct socket *find_socket(const struct file_lines *l, int64_t file)
 {
 	const uint32_t *number = id_array_at(&l->socket_at, file);

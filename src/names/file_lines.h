@@ -10,7 +10,7 @@
  *   files that had the same path of the same file system one after another, deleted and recreated;
  *   anonymous inodes of one kind;
  *   sockets that share an address: those of a service ("clients, 10.0.0.1:80"), those connected to one ("to 10.0.0.1:80").
- *   In a trace of more than ID_ARRAY_MAX (256) recordings, each socket of the further recordings has a line of its own.
+ *   In a trace of more than ID_RECORDINGS_MAX (256) recordings, each socket of the further recordings has a line of its own.
  * Files of two machines are never unified.
  *
  * Both mappings are numbers, computed once for each file when it appears or changes. A list of a million files

@@ -113,12 +113,6 @@ static int filter_fill(scmp_filter_ctx f)
 	return r;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define FILTER_OFF true /* the sanitizer traces its own process at exit */
-#else
-#	define FILTER_OFF false
-#endif
-
 /* Passes no filter: a kernel with filters fails to read it (EFAULT), others do not know the mode. */
 bool privilege_can_filter(void)
 {
@@ -147,7 +141,7 @@ int filter_install(struct error *err)
 {
 	int r = 0;
 
-	if (!FILTER_OFF && privilege_can_filter())
+	if (!SANITIZED && privilege_can_filter())
 		r = filter_load(SCMP_ACT_ERRNO(ENOSYS), filter_fill);
 	return r < 0 ? error_errno(err, r, "cannot install the recorder's filter of system calls")
 		     : 0;

@@ -22,8 +22,12 @@
 #define FILTER_DEPTH_MAX 8   /* depth of the value stack */
 #define FILTER_SETS_MAX	 16  /* sets of calls: bits of wire_plan.sets */
 #define FILTER_SET_WORDS 16  /* in units of 64 bits: OP_CODE_CALLS of schema/ops.h */
-#define FILTER_NAMES_MAX 15  /* name tests: bits of file_version.wanted, besides the selection's */
+#define FILTER_NAMES_MAX 15  /* name tests */
 #define FILTER_NAME_MAX	 248 /* length of a name; with what file records add, below WIRE_NAMES_MAX */
+
+/* Bits of file_version.wanted (src/bpf/lib/state.h): the tests that a file passes. */
+#define FILTER_WANTED_SELECTED 1 /* its path is selected */
+#define FILTER_WANTED_TEST(n)  (2u << (n))
 
 enum filter_field {
 	FILTER_OP, /* only with FILTER_SET */

@@ -28,6 +28,7 @@
 #define WIRE_TESTS_MAX	  128 /* name tests: of the filter and the selected paths; a power of two */
 #define WIRE_NAMES_MAX	  256 /* bytes of names in a test; a multiple of 8 */
 #define WIRE_LEAF_BYTES	  (32 * 1024) /* leaf of a ring; power of two, as is their number */
+#define WIRE_SCRATCHES	  4 /* scratch areas per CPU: programs nest when they are preempted */
 #define WIRE_SIZE_UNKNOWN 0xffffffffffffffffull	      /* size of a vector that was not summed */
 #define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* unknown position */
 

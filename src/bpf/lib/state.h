@@ -25,8 +25,6 @@
 #define RET_FD	  2
 #define RET_POS	  5
 
-#define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */
-
 /*
  * Everything below is shared by all objects that include this file: the calls object provides the sections
  * (capture/ebpf/load/objects.h). So nothing is static, and everything is initialized: the compiler would order other
@@ -153,7 +151,7 @@ struct file_version {
 	__u64 names;  /* checksum of the names up to the root */
 	__u32 epoch;  /* names_epoch when they were computed */
 	__u16 gone;   /* sent as deleted */
-	__u16 wanted; /* WANTED_SELECTED, WANTED_TEST() */
+	__u16 wanted; /* FILTER_WANTED_SELECTED, FILTER_WANTED_TEST() */
 };
 
 struct {
@@ -201,7 +199,7 @@ struct scratch {
 	__u64 size; /* of a vector */
 	__u64 user;
 	__u32 step, count;
-	__u32 wanted;		     /* WANTED_SELECTED, WANTED_TEST() */
+	__u32 wanted;		     /* FILTER_WANTED_SELECTED, FILTER_WANTED_TEST() */
 	__u32 base;		     /* length of the last component, with its NUL */
 	__u32 magic;		     /* of the file system */
 	__u32 foreign;		     /* the mount is in another namespace than the recorder's */
@@ -254,9 +252,9 @@ verified_alone int missing_count(__u32 kind)
 /* Marks a free buffer of this CPU as busy and returns its index; -1: there is none. */
 verified_alone int scratch_take(void)
 {
-	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
+	__u32 base = bpf_get_smp_processor_id() * WIRE_SCRATCHES;
 
-	for (__u32 i = 0; i < SCRATCH_SLOTS; i++) {
+	for (__u32 i = 0; i < WIRE_SCRATCHES; i++) {
 		__u32 at = base + i;
 		struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
 

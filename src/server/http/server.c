@@ -19,11 +19,11 @@
 #include "store/file/read/digest_aside.h"
 #include "store/file/read/verify.h"
 
-#define ROW_BITS   16
-#define SEQ_BITS   29
-#define LOOK_NS	   NSEC_PER_SEC		/* interval at which files that do not grow are checked */
-#define VERIFY_NS  (20 * NSEC_PER_MSEC) /* per tick */
-#define TRACE_BITS 8 /* 53 bits together: every call number is exact as a double */
+/* Together with ID_RECORDING_BITS 53 bits: every call number is exact as a double. */
+#define ROW_BITS  16
+#define SEQ_BITS  29
+#define LOOK_NS	  NSEC_PER_SEC	       /* interval at which files that do not grow are checked */
+#define VERIFY_NS (20 * NSEC_PER_MSEC) /* per tick */
 
 /* Only scripts from this server run in a page, and no other site can frame it. */
 static const char *const headers[] = {
@@ -246,7 +246,7 @@ int server_tick(struct server *s, struct error *err)
 		return 0;
 	if (due) {
 		s->looked = clock_monotonic_ns();
-		more = s->has_folders && store_look_again(s->store, 1u << TRACE_BITS) > 0;
+		more = s->has_folders && store_look_again(s->store, ID_RECORDINGS_MAX) > 0;
 	}
 	r = server_refresh(s, more, err);
 	pthread_rwlock_unlock(&s->lock);
@@ -349,9 +349,9 @@ static int server_open_all(struct server *s, struct error *err)
 		r = annotations_new(&s->annotations, s->store, err);
 	if (r >= 0)
 		r = session_init(s, err);
-	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
+	if (r >= 0 && store_trace_count(s->store) > ID_RECORDINGS_MAX)
 		r = error_set(err, -E2BIG, "%zu traces at once; the limit is %u",
-			      store_trace_count(s->store), 1u << TRACE_BITS);
+			      store_trace_count(s->store), ID_RECORDINGS_MAX);
 	if (r >= 0 &&
 	    (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
 	     catalog_new(&s->catalog) < 0 || file_lines_new(&s->lines) < 0 ||

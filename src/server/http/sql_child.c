@@ -18,12 +18,6 @@
 
 #define SELF	 "/proc/self/exe"
 #define CPU_MORE 2 /* s between SIGXCPU, on which the child can report the reason, and SIGKILL */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define SANITIZED \
-		true /* its shadow memory takes terabytes of address space, and it must intercept every fork */
-#else
-#	define SANITIZED false
-#endif
 /* User ids that systemd leaves to dynamic services: no other process or file has them. */
 #define USER_FIRST 61184
 #define USER_COUNT (65519 - USER_FIRST + 1)

@@ -3,10 +3,9 @@
 
 #include "server/sums/who.h"
 
-#define OWN_BITS   32 /* of a file's id within its trace; a larger id counts as no file */
-#define TRACE_BITS 8
-#define CODE_BITS  12 /* of an operation or an error */
-#define NO_FILE	   ((1ull << OWN_BITS) - 1)
+#define OWN_BITS  32 /* of a file's id within its trace; a larger id counts as no file */
+#define CODE_BITS 12 /* of an operation or an error */
+#define NO_FILE	  ((1ull << OWN_BITS) - 1)
 
 void failures_free(struct failures *f)
 {
@@ -20,14 +19,14 @@ static uint64_t failures_make_key(int64_t op, int64_t err, int64_t file_id)
 	uint64_t own = id_own(file_id);
 	uint64_t trace = id_recording(file_id);
 
-	if (file_id < 0 || own >= NO_FILE || trace >> TRACE_BITS)
-		return codes << (OWN_BITS + TRACE_BITS) | NO_FILE;
-	return codes << (OWN_BITS + TRACE_BITS) | trace << OWN_BITS | own;
+	if (file_id < 0 || own >= NO_FILE || trace >= ID_RECORDINGS_MAX)
+		return codes << (OWN_BITS + ID_RECORDING_BITS) | NO_FILE;
+	return codes << (OWN_BITS + ID_RECORDING_BITS) | trace << OWN_BITS | own;
 }
 
 static int64_t key_file(uint64_t key)
 {
-	uint64_t own = key & NO_FILE, trace = key >> OWN_BITS & ((1u << TRACE_BITS) - 1);
+	uint64_t own = key & NO_FILE, trace = key >> OWN_BITS & (ID_RECORDINGS_MAX - 1);
 
 	return own == NO_FILE ? -1 : id_compose((int64_t)own, trace);
 }
@@ -70,7 +69,7 @@ static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 		tops[i].calls = tops[i].files = 0;
 		r = map_set(ret,
 			    failures_make_key(tops[i].op, tops[i].err, -1) >>
-				    (OWN_BITS + TRACE_BITS),
+				    (OWN_BITS + ID_RECORDING_BITS),
 			    i);
 	}
 	return r;
@@ -85,7 +84,7 @@ static int failures_by_line(const struct failures *f, const struct server *srv,
 	int r = 0;
 
 	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
-		uint64_t codes = key >> (OWN_BITS + TRACE_BITS);
+		uint64_t codes = key >> (OWN_BITS + ID_RECORDING_BITS);
 
 		if (key_file(key) >= 0 && map_get(index, codes, &ignored))
 			r = failures_add(ret, (int64_t)(codes >> CODE_BITS),
@@ -120,7 +119,7 @@ int failures_find(const struct failures *f, const struct server *srv, struct fai
 	if (r < 0)
 		return r;
 	while (map_next(&lines.calls, &pos, &key, &calls)) {
-		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
+		if (map_get(&index, key >> (OWN_BITS + ID_RECORDING_BITS), &at))
 			failures_offer(&tops[at], key_file(key), calls);
 	}
 	return f->too_many || lines.too_many;

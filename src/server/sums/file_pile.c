@@ -14,7 +14,7 @@
 
 void file_dense_free(struct file_dense *d)
 {
-	for (size_t i = 0; i < FILE_TRACES_MAX; i++)
+	for (size_t i = 0; i < ID_RECORDINGS_MAX; i++)
 		free(d->by_trace[i]);
 	*d = (struct file_dense){0};
 }
@@ -23,7 +23,7 @@ bool file_dense_has(const struct file_dense *d, int64_t id)
 {
 	uint64_t trace = id_recording(id);
 
-	return trace < FILE_TRACES_MAX && id_own(id) < d->count[trace];
+	return trace < ID_RECORDINGS_MAX && id_own(id) < d->count[trace];
 }
 
 struct sums_file *file_dense_at(const struct file_dense *d, int64_t id)
@@ -41,12 +41,12 @@ void file_sums_add(struct sums_file *to, const struct sums_file *f)
 	to->max = MAX(to->max, f->max);
 }
 
-static int file_dense_make(struct file_dense *d, const size_t want[static FILE_TRACES_MAX],
-			   const size_t files[static FILE_TRACES_MAX])
+static int file_dense_make(struct file_dense *d, const size_t want[static ID_RECORDINGS_MAX],
+			   size_t files)
 {
 	d->made = true;
-	for (size_t i = 0; i < FILE_TRACES_MAX; i++) {
-		if (!want[i] || want[i] / SPARSE > files[i])
+	for (size_t i = 0; i < ID_RECORDINGS_MAX; i++) {
+		if (!want[i] || want[i] / SPARSE > files)
 			continue;
 		d->by_trace[i] = calloc(want[i], sizeof(*d->by_trace[i]));
 		if (!d->by_trace[i])
@@ -110,18 +110,16 @@ void file_pile_free(struct file_pile *p)
 /* Makes room for every id that a block names. */
 static int make_dense(struct file_pile *p)
 {
-	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX];
+	size_t want[ID_RECORDINGS_MAX] = {0};
 	/* of all traces: an upper bound for each; known before the rows are read, which may happen beside this pass */
-	size_t most = store_table_rows(p->store, TABLE_FILE);
+	size_t files = store_table_rows(p->store, TABLE_FILE);
 
-	for (size_t i = 0; i < FILE_TRACES_MAX; i++)
-		files[i] = most;
 	for (size_t i = 0; i < store_block_count(p->store); i++) {
 		const struct store_block *b = store_block(p->store, i);
 		int64_t max = b->table == TABLE_OP && b->rows ? b->max[OP_FILE_ID] : -1;
 		uint64_t trace = id_recording(max);
 
-		if (max >= 0 && trace < FILE_TRACES_MAX)
+		if (max >= 0 && trace < ID_RECORDINGS_MAX)
 			want[trace] = MAX(want[trace], (size_t)id_own(max) + 1);
 	}
 	return file_dense_make(&p->dense, want, files);

@@ -7,12 +7,10 @@
 
 #include "server/sums/sums.h"
 
-#define FILE_TRACES_MAX 256u
-
 /* Sums of every file of every trace, by id; unused slots are 0. Starts as {0}. */
 struct file_dense {
-	struct sums_file *by_trace[FILE_TRACES_MAX];
-	size_t count[FILE_TRACES_MAX];
+	struct sums_file *by_trace[ID_RECORDINGS_MAX];
+	size_t count[ID_RECORDINGS_MAX];
 	bool made;
 };
 

@@ -87,11 +87,11 @@ static size_t file_sums_pack(struct sums_file *files, size_t count, uint64_t tra
 static int file_sums_collect(struct file_dense *d, const struct sums *moved, struct sums_file **ret,
 			     size_t *ret_count)
 {
-	size_t without = add_moved(d, moved), packed[FILE_TRACES_MAX], n = 0, max = without,
+	size_t without = add_moved(d, moved), packed[ID_RECORDINGS_MAX], n = 0, max = without,
 	       base = 0;
 	struct sums_file *files;
 
-	for (size_t t = 0; t < FILE_TRACES_MAX; t++) {
+	for (size_t t = 0; t < ID_RECORDINGS_MAX; t++) {
 		packed[t] = file_sums_pack(d->by_trace[t], d->count[t], t);
 		max += packed[t];
 		base = d->count[t] > d->count[base] ? t : base;
@@ -101,7 +101,7 @@ static int file_sums_collect(struct file_dense *d, const struct sums *moved, str
 		return -ENOMEM;
 	d->by_trace[base] = NULL;
 	n = packed[base];
-	for (size_t t = 0; t < FILE_TRACES_MAX; t++) {
+	for (size_t t = 0; t < ID_RECORDINGS_MAX; t++) {
 		if (t == base || !packed[t])
 			continue;
 		memcpy(files + n, d->by_trace[t], packed[t] * sizeof(*files));

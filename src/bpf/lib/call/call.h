@@ -317,7 +317,7 @@ verified_alone int call_mapped(struct thread_state *ts)
 		return 0;
 	c->op.file = mapped_file(ts, m.file);
 	c->pos = m.pos;
-	c->kind = (ts->ident.wanted & WANTED_SELECTED ? FILE_WANTED : 0) |
+	c->kind = (ts->ident.wanted & FILTER_WANTED_SELECTED ? FILE_WANTED : 0) |
 		  (__u32)ts->ident.wanted << KIND_WANTED_SHIFT;
 	return 0;
 }

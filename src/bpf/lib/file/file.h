@@ -507,8 +507,8 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	l->mnt = d->k.mnt;
 	l->ino = d->k.ino;
 	l->generation = d->k.generation;
-	l->kind = (d->wanted & WANTED_SELECTED ? FILE_WANTED : 0) | (__u32)d->wanted
-									    << KIND_WANTED_SHIFT;
+	l->kind = (d->wanted & FILTER_WANTED_SELECTED ? FILE_WANTED : 0) |
+		  (__u32)d->wanted << KIND_WANTED_SHIFT;
 	if ((d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK)
 		l->kind |= FILE_SEEKABLE;
 	if (d->magic == MAGIC_SOCKFS)

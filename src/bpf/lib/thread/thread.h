@@ -36,7 +36,7 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 		   (__u64)kread(struct file, file, f_path.mnt));
 	ts->ident.thread = ts->version;
 	file = file_version(&ts->ident);
-	ts->exe_tests = ts->ident.wanted / WANTED_TEST(0);
+	ts->exe_tests = ts->ident.wanted / FILTER_WANTED_TEST(0);
 	return file;
 }
 

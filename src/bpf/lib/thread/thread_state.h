@@ -19,8 +19,6 @@ enum file_kind {
 
 /* The upper half of a kind is file_version.wanted. */
 #define KIND_WANTED_SHIFT 16
-#define WANTED_SELECTED	  1 /* by path; the next bits are the filter's tests */
-#define WANTED_TEST(n)	  (2u << (n))
 
 /* A file that a thread used recently: valid while every field up to `key` still matches. */
 struct last_file {

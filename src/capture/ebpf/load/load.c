@@ -35,10 +35,9 @@
 #define RING_MIN	65536u
 /* Limits of all rings together. Each CPU that may come online has a ring from the beginning, so that nothing of it is
  * lost: machines that support hotplug may have hundreds of absent ones. */
-#define RINGS_SPARE   (256u << 20) /* allowed even if the online CPUs need less */
-#define RINGS_MAX     (1u << 30)
-#define SOCKETS_MAX   65536 /* known to --with net */
-#define SCRATCH_SLOTS 4	    /* as in src/bpf/lib/state.h */
+#define RINGS_SPARE (256u << 20) /* allowed even if the online CPUs need less */
+#define RINGS_MAX   (1u << 30)
+#define SOCKETS_MAX 65536 /* known to --with net */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -144,12 +143,12 @@ static void configure_tests(struct calls_bpf__rodata_calls_shared *ro,
 		       "all tests fit");
 	for (; opt->filter && n < opt->filter->name_count; n++) {
 		configure_name(&tests[n], &opt->filter->names[n]);
-		tests[n].bit = (uint16_t)(2u << n); /* WANTED_TEST() of src/bpf/lib/state.h */
+		tests[n].bit = (uint16_t)FILTER_WANTED_TEST(n);
 	}
 	for (size_t i = 0; i < s->path_count; i++, n++) {
 		tests[n].field = FILTER_PATH;
 		tests[n].how = NAME_SELECTED;
-		tests[n].bit = 1; /* WANTED_SELECTED */
+		tests[n].bit = FILTER_WANTED_SELECTED;
 		tests[n].len = prefix_names(&s->paths[i], tests[n].names);
 		tests[n].others = !tests[n].len;
 	}
@@ -594,7 +593,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
 	if (opt->processes_max)
 		bpf_map__set_max_entries(l->skel->maps.select_pids, opt->processes_max);
-	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
+	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * WIRE_SCRATCHES);
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
 	load_obi(l);

@@ -27,13 +27,6 @@
 #include "engine/duckdb/internal.h"
 #include "privilege/privilege.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define SANITIZED \
-		true /* sanitizers read /proc, start processes and trace themselves at exit */
-#else
-#	define SANITIZED false
-#endif
-
 #define FILES_MAX 64 /* descriptors in addition to those open: DuckDB's temporary files */
 #define SPACES	  (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 

@@ -10,11 +10,8 @@
 
 #include "engine/duckdb/internal.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define SYMBOL_ORDER 0 /* the library must use the sanitizer's malloc() */
-#else
-#	define SYMBOL_ORDER RTLD_DEEPBIND
-#endif
+/* the library must use a sanitizer's malloc() */
+#define SYMBOL_ORDER (SANITIZED ? 0 : RTLD_DEEPBIND)
 #define LIBRARY_NAME "libduckdb.so"
 #define REMEDY                                                                              \
 	"install the package weir-engine, run `make engine` in weir's source, or name the " \

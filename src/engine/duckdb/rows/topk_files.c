@@ -11,8 +11,6 @@
 #include "engine/duckdb/rows/weir_rows.h"
 #include "sums/walk.h"
 
-#define TOPK_TRACES_MAX 256u
-
 /* The sums of one trace's files. */
 struct part {
 	_Atomic int64_t *sums;	/* [count] */
@@ -21,7 +19,7 @@ struct part {
 };
 
 struct topk_files {
-	struct part parts[TOPK_TRACES_MAX];
+	struct part parts[ID_RECORDINGS_MAX];
 	struct part none;	  /* one sum, for calls without a file */
 	unsigned int op, summary; /* columns to add up; op is UINT_MAX for a count */
 	bool max;		  /* maximum instead of sum */
@@ -155,7 +153,7 @@ static void topk_files_part_free(struct part *p)
 
 static void topk_files_free(struct topk_files *b)
 {
-	for (size_t i = 0; i < TOPK_TRACES_MAX; i++)
+	for (size_t i = 0; i < ID_RECORDINGS_MAX; i++)
 		topk_files_part_free(&b->parts[i]);
 	topk_files_part_free(&b->none);
 	free(b->old);
@@ -168,7 +166,7 @@ static bool note_id(size_t *counts, int64_t id)
 {
 	uint64_t trace = id_recording(id);
 
-	if (id < 0 || trace >= TOPK_TRACES_MAX)
+	if (id < 0 || trace >= ID_RECORDINGS_MAX)
 		return false;
 	counts[trace] = MAX(counts[trace], (size_t)id_own(id) + 1);
 	return true;
@@ -205,7 +203,7 @@ static bool note_blocks(const struct topk_files *b, const struct rows_bind *bind
 /* 1; 0 if there are too many files for arrays, or the values could overflow a sum. */
 static int topk_files_make_room(struct topk_files *b, const struct rows_bind *bind, bool names)
 {
-	_cleanup_free_ size_t *counts = calloc(TOPK_TRACES_MAX, sizeof(*counts));
+	_cleanup_free_ size_t *counts = calloc(ID_RECORDINGS_MAX, sizeof(*counts));
 	const struct dims *d = store_dims_few(bind->e->store);
 	uint64_t bytes = 0;
 	int r = counts ? 1 : -ENOMEM;
@@ -216,11 +214,11 @@ static int topk_files_make_room(struct topk_files *b, const struct rows_bind *bi
 		if (!note_id(counts, dims_id_at(d, TABLE_FILE, i)))
 			return 0;
 	}
-	for (size_t i = 0; r > 0 && i < TOPK_TRACES_MAX; i++)
+	for (size_t i = 0; r > 0 && i < ID_RECORDINGS_MAX; i++)
 		bytes += counts[i] * (sizeof(int64_t) + 1);
 	if (bytes > TOPK_BYTES_MAX)
 		return 0;
-	for (size_t i = 0; r > 0 && i < TOPK_TRACES_MAX; i++) {
+	for (size_t i = 0; r > 0 && i < ID_RECORDINGS_MAX; i++) {
 		if (counts[i] && part_new(&b->parts[i], counts[i]) < 0)
 			r = -ENOMEM;
 	}
@@ -231,7 +229,7 @@ static int topk_files_make_room(struct topk_files *b, const struct rows_bind *bi
 
 static struct part *topk_files_find(struct topk_files *b, int64_t id, size_t *at)
 {
-	struct part *p = &b->parts[id_recording(id) & (TOPK_TRACES_MAX - 1)];
+	struct part *p = &b->parts[id_recording(id) & (ID_RECORDINGS_MAX - 1)];
 
 	*at = (size_t)id_own(id);
 	return id >= 0 && *at < p->count ? p : NULL;
@@ -378,7 +376,7 @@ static int join_versions(struct topk_files *b, const struct dims *d)
 {
 	int r = 0;
 
-	for (size_t k = 0; k < TOPK_TRACES_MAX; k++) {
+	for (size_t k = 0; k < ID_RECORDINGS_MAX; k++) {
 		struct part *p = &b->parts[k];
 
 		for (size_t i = 0; i < p->count && r >= 0; i++) {
@@ -431,7 +429,7 @@ static size_t topk_files_choose(const struct topk_files *b, struct pick *heap, s
 {
 	size_t count = 0;
 
-	for (size_t k = 0; k < TOPK_TRACES_MAX; k++) {
+	for (size_t k = 0; k < ID_RECORDINGS_MAX; k++) {
 		for (size_t i = 0; i < b->parts[k].count; i++) {
 			const struct pick one = {b->parts[k].sums[i], id_compose((int64_t)i, k)};
 
