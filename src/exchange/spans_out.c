@@ -456,11 +456,6 @@ static int sample_put(const struct spans_out *o, const struct sample_request *q,
 				     json_string(sample_word(o->sample.rules.all[q->rule].kind)));
 }
 
-static struct bytes text_bytes(const char *text)
-{
-	return (struct bytes){(const uint8_t *)text, strlen(text)};
-}
-
 /* Exports a call as a child of its span. */
 static int each_call(const struct spans_out *o, const struct call_out *c,
 		     const struct span_out *parent)
@@ -470,7 +465,7 @@ static int each_call(const struct spans_out *o, const struct call_out *c,
 					   NAME_WEIGHT, NAME_RULE};
 	struct bytes file =
 		c->file_id < 0 ? (struct bytes){0} : dims_file_name(o->dims, c->file_id);
-	struct span_out s = {.name = text_bytes(word("op", c->op)),
+	struct span_out s = {.name = bytes_of(word("op", c->op)),
 			     .service = parent->service,
 			     .start = store_time_near(c->start),
 			     .kind = SPAN_KIND_INTERNAL,

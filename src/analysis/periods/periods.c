@@ -142,7 +142,7 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 		if (text == PERIOD_NO_TEXT)
 			continue;
 		buf_printf(to, "%s", to->len ? ", " : "{");
-		put_json_string(to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
+		put_json_string(to, bytes_of(c->name));
 		r = buf_printf(to, ": ");
 		value = intern_get(&f->matches.captured, text);
 		if (r >= 0)

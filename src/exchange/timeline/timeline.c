@@ -65,11 +65,6 @@ static int timeline_put_track(struct timeline *t, struct timeline_track *track)
 	return t->sink->ops->track(t->sink, track);
 }
 
-static struct bytes timeline_str(const char *text)
-{
-	return (struct bytes){(const uint8_t *)text, strlen(text)};
-}
-
 /* The offset added to pids of a process's machine, so that pids of machines differ; 0 for the first machine. */
 static int timeline_raise(struct timeline *t, int64_t id, int64_t *ret)
 {
@@ -121,7 +116,7 @@ static int timeline_new_process(struct timeline *t, int64_t id, int64_t thread_i
 	to->counter = (struct timeline_track){.kind = TIMELINE_COUNTER,
 					      .parent = to->track.id,
 					      .pid = to->track.pid,
-					      .name = timeline_str("I/O bytes/s")};
+					      .name = bytes_of("I/O bytes/s")};
 	return timeline_put_track(t, &to->counter);
 }
 
@@ -160,7 +155,7 @@ static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id
 					    .parent = to->process->track.id,
 					    .pid = to->process->track.pid,
 					    .tid = th && th->tid > 0 ? raise + th->tid : 0,
-					    .name = th ? th->comm : timeline_str("unknown thread")};
+					    .name = th ? th->comm : bytes_of("unknown thread")};
 	r = timeline_put_track(t, &to->track);
 	return r < 0 ? r : timeline_lanes_add(&to->calls, &to->track);
 }
@@ -208,7 +203,7 @@ static int timeline_disk(struct timeline *t, struct bytes name, struct timeline_
 	(*ret)->track = (struct timeline_track){.kind = TIMELINE_DISK,
 						.pid = -1 - (int64_t)id,
 						.tid = -1 - (int64_t)id,
-						.name = timeline_str((*ret)->name)};
+						.name = bytes_of((*ret)->name)};
 	r = timeline_put_track(t, &(*ret)->track);
 	return r < 0 ? r : timeline_lanes_add(&(*ret)->requests, &(*ret)->track);
 }
@@ -401,7 +396,7 @@ static int timeline_call_args(struct timeline *t, const struct batch *b, size_t 
 	timeline_arg_column(l, "size", b, OP_SIZE, row);
 	r = timeline_flags(t, b, row, l);
 	if (word)
-		timeline_arg_text(l, "err", timeline_str(word), -1);
+		timeline_arg_text(l, "err", bytes_of(word), -1);
 	else
 		timeline_arg_column(l, "ret", b, OP_RET, row);
 	if (batch_get(b, OP_BYTES, row, 0))
@@ -410,7 +405,7 @@ static int timeline_call_args(struct timeline *t, const struct batch *b, size_t 
 	timeline_arg_column(l, "io_wait ns", b, OP_IO_WAIT, row);
 	timeline_arg_column(l, "sleep ns", b, OP_SLEEP, row);
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
-		timeline_arg_text(l, "still running", timeline_str("yes"), -1);
+		timeline_arg_text(l, "still running", bytes_of("yes"), -1);
 		t->stats->running++;
 	}
 	return r;
@@ -459,7 +454,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	if (r < 0)
 		return r;
 	l.start = timeline_start(t, b, OP_START, OP_DUR, row, end);
-	l.name = timeline_str(op_name(op, room));
+	l.name = bytes_of(op_name(op, room));
 	l.category = vocab_word("class", batch_get(b, OP_CLASS, row, CLASS_OTHER)) ?: "other";
 	r = timeline_call_args(t, b, row, &l);
 	if (r >= 0)
@@ -469,7 +464,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 		.kind = TIMELINE_LANE,
 		.pid = task->track.pid,
 		.tid = task->track.tid,
-		.name = timeline_str(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
+		.name = bytes_of(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
 	if (r >= 0)
 		r = timeline_put(t, apart ? &task->requests : &task->calls, &beside, &l);
 	return r < 0 ? r
@@ -483,7 +478,7 @@ static int timeline_request(struct timeline *t, const struct batch *b, size_t ro
 {
 	const char *kind = vocab_word("kind", batch_get(b, REQUEST_KIND, row, -1)) ?: "request";
 	int64_t thread_id = batch_get(b, REQUEST_THREAD_ID, row, -1);
-	struct timeline_slice l = {.stop = end, .category = "block", .name = timeline_str(kind)};
+	struct timeline_slice l = {.stop = end, .category = "block", .name = bytes_of(kind)};
 	_cleanup_buf_ struct buf owner = {0};
 	struct timeline_disk *disk;
 	int r = timeline_disk(t, batch_get_bytes(b, REQUEST_DISK, row), &disk);
@@ -523,7 +518,7 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 				       .kind = TIMELINE_LANE,
 				       .pid = task->track.pid,
 				       .tid = task->track.tid,
-				       .name = timeline_str("spans")};
+				       .name = bytes_of("spans")};
 	return timeline_put(t, &task->spans, &lane, &l);
 }
 
