@@ -47,6 +47,11 @@ int recent_set(struct recent *c, uint64_t key, uint64_t value) _must_check_;
 bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value);
 void recent_del(struct recent *c, uint64_t key);
 
+static inline struct bytes bytes_of(const char *text)
+{
+	return (struct bytes){(const uint8_t *)text, strlen(text)};
+}
+
 /* True if they are this text; false for {0}. */
 static inline bool bytes_is(struct bytes b, const char *text)
 {

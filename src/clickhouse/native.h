@@ -50,7 +50,8 @@ struct native_column {
 	const uint8_t *data;  /* fixed width: [rows * width] */
 	uint8_t width;	      /* 0: strings */
 	bool is_signed, is_float;
-	struct bytes *texts; /* [rows]; belongs to the reader */
+	struct bytes *texts; /* [rows], of [texts_cap]; kept from block to block */
+	size_t texts_cap;
 };
 
 struct native_reader {
@@ -60,8 +61,6 @@ struct native_reader {
 	bool ended;
 	struct native_column *columns; /* of the current block */
 	size_t count, cap, rows;
-	struct bytes **texts; /* [cap], and the rows that they have room for */
-	size_t *texts_cap;
 };
 
 /* Reads the answer to the client's request. Starts as {.client = ...}. */

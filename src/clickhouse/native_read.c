@@ -15,9 +15,7 @@
 void native_reader_free(struct native_reader *r)
 {
 	for (size_t i = 0; i < r->cap; i++)
-		free(r->texts[i]);
-	free(r->texts);
-	free(r->texts_cap);
+		free(r->columns[i].texts);
 	free(r->columns);
 	buf_free(&r->in);
 	*r = (struct native_reader){0};
@@ -76,22 +74,23 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 {
 	static const struct {
 		const char *name;
-		struct native_column column;
+		uint8_t width;
+		bool is_signed, is_float;
 	} types[] = {
-		{"UInt8", {.width = 1}},
-		{"Bool", {.width = 1}},
-		{"UInt16", {.width = 2}},
-		{"Date", {.width = 2}},
-		{"UInt32", {.width = 4}},
-		{"DateTime", {.width = 4}},
-		{"UInt64", {.width = 8}},
-		{"Int8", {.width = 1, .is_signed = true}},
-		{"Int16", {.width = 2, .is_signed = true}},
-		{"Int32", {.width = 4, .is_signed = true}},
-		{"Int64", {.width = 8, .is_signed = true}},
-		{"Decimal(38, 0)", {.width = 16, .is_signed = true}},
-		{"Float64", {.width = 8, .is_float = true}},
-		{"String", {.width = 0}},
+		{"UInt8", 1},
+		{"Bool", 1},
+		{"UInt16", 2},
+		{"Date", 2},
+		{"UInt32", 4},
+		{"DateTime", 4},
+		{"UInt64", 8},
+		{"Int8", 1, .is_signed = true},
+		{"Int16", 2, .is_signed = true},
+		{"Int32", 4, .is_signed = true},
+		{"Int64", 8, .is_signed = true},
+		{"Decimal(38, 0)", 16, .is_signed = true},
+		{"Float64", 8, .is_float = true},
+		{"String", 0},
 	};
 
 	*ret_nullable = t.len > 10 && !memcmp(t.data, "Nullable(", 9);
@@ -99,45 +98,28 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 		t = (struct bytes){t.data + 9, t.len - 10};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (bytes_is(t, types[i].name)) {
-			*c = types[i].column;
+			c->width = types[i].width;
+			c->is_signed = types[i].is_signed;
+			c->is_float = types[i].is_float;
 			return 0;
 		}
 	}
 	return -EBADMSG;
 }
 
-static int reader_room(struct native_reader *r, size_t column, size_t rows)
+static int reader_room(struct native_reader *r, size_t columns)
 {
-	if (column >= r->cap) {
-		size_t cap = MAX(r->cap * 2, column + 16);
-		struct native_column *columns = realloc(r->columns, cap * sizeof(*columns));
-		struct bytes **texts;
-		size_t *caps;
+	size_t had = r->cap;
+	int k = grow((void **)&r->columns, &r->cap, columns, sizeof(*r->columns));
 
-		if (!columns)
-			return -ENOMEM;
-		r->columns = columns;
-		texts = realloc(r->texts, cap * sizeof(*texts));
-		if (!texts)
-			return -ENOMEM;
-		r->texts = texts;
-		caps = realloc(r->texts_cap, cap * sizeof(*caps));
-		if (!caps)
-			return -ENOMEM;
-		r->texts_cap = caps;
-		memset(r->texts + r->cap, 0, (cap - r->cap) * sizeof(*texts));
-		memset(r->texts_cap + r->cap, 0, (cap - r->cap) * sizeof(*caps));
-		r->cap = cap;
-	}
-	if (!rows)
-		return 0;
-	return grow((void **)&r->texts[column], &r->texts_cap[column], rows, sizeof(struct bytes));
+	if (k >= 0 && r->cap > had)
+		memset(r->columns + had, 0, (r->cap - had) * sizeof(*r->columns));
+	return k;
 }
 
-static int take_column(struct native_reader *r, struct native_at *p, size_t i, size_t rows)
+static int take_column(struct native_column *c, struct native_at *p, size_t rows)
 {
 	struct bytes name, type;
-	struct native_column *c;
 	bool nullable;
 	int k = take_text(p, &name);
 
@@ -145,13 +127,10 @@ static int take_column(struct native_reader *r, struct native_at *p, size_t i, s
 		k = take_text(p, &type);
 	if (k <= 0)
 		return k;
-	k = reader_room(r, i, 0);
-	if (k < 0)
-		return k;
-	c = &r->columns[i];
 	k = read_type(type, c, &nullable);
 	if (k < 0)
 		return k;
+	c->nulls = NULL;
 	if (nullable) {
 		k = native_take_bytes(p, rows, &c->nulls);
 		if (k <= 0)
@@ -159,8 +138,7 @@ static int take_column(struct native_reader *r, struct native_at *p, size_t i, s
 	}
 	if (c->width)
 		return native_take_bytes(p, rows * c->width, &c->data);
-	k = reader_room(r, i, rows);
-	c->texts = r->texts[i];
+	k = grow((void **)&c->texts, &c->texts_cap, rows, sizeof(*c->texts));
 	if (k < 0)
 		return k;
 	for (size_t row = 0; row < rows; row++) {
@@ -184,8 +162,11 @@ static int take_block(struct native_reader *r)
 		return k;
 	if (columns > COLUMNS_MAX || rows > ROWS_MAX)
 		return -EBADMSG;
+	k = reader_room(r, columns);
+	if (k < 0)
+		return k;
 	for (size_t i = 0; i < columns; i++) {
-		k = take_column(r, &p, i, rows);
+		k = take_column(&r->columns[i], &p, rows);
 		if (k <= 0)
 			return k;
 	}

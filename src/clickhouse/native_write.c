@@ -107,21 +107,16 @@ static int find_groups(const struct native_rows *n, const uint32_t *places, stru
 		int64_t op = batch_get(b, OP_OP, row_of(places[i]), -1);
 		int64_t thread = batch_get(b, OP_THREAD_ID, row_of(places[i]), -1);
 		/* keys that are equal by accident would cost the server a sort, no more */
-		uint64_t key = (uint64_t)op << 40 ^ (uint64_t)thread, group;
-		int r;
+		uint64_t key = (uint64_t)op << 40 ^ (uint64_t)thread;
+		struct calls_group *group =
+			array_of_key(o->groups, o->count, o->cap, &o->by_key, key, NULL);
 
-		if (!map_get(&o->by_key, key, &group)) {
-			group = o->count;
-			r = map_set(&o->by_key, key, group);
-			if (r >= 0)
-				r = grow((void **)&o->groups, &o->cap, o->count + 1,
-					 sizeof(*o->groups));
-			if (r < 0)
-				return r;
-			o->groups[o->count++] = (struct calls_group){.op = op, .thread = thread};
-		}
-		o->group_of[i] = (uint32_t)group;
-		o->groups[group].count++;
+		if (!group)
+			return -ENOMEM;
+		group->op = op;
+		group->thread = thread;
+		group->count++;
+		o->group_of[i] = (uint32_t)(group - o->groups);
 	}
 	return 0;
 }

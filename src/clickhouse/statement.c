@@ -112,8 +112,7 @@ int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, str
 	if (r < 0)
 		return error_errno(err, r, "a statement");
 	request.path = buf_str(&path);
-	request.body = in_path ? q->data
-			       : (struct bytes){(const uint8_t *)q->sql, (uint32_t)strlen(q->sql)};
+	request.body = in_path ? q->data : bytes_of(q->sql);
 	r = net_client_begin(c->client, &request, &status, err);
 	if (r < 0 || status == 200)
 		return r;

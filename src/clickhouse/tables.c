@@ -4,7 +4,6 @@
 
 #include "schema/vocab.h"
 
-#define DAY_NS	      86400000000000ll
 #define VERSION_TTL   19006
 #define VERSION_CODEC 19001
 #define WORDS_MAX     1024 /* codes of one vocabulary */
@@ -92,7 +91,7 @@ static int ddl_put_end(unsigned int version, int64_t keep_ns, const char *order,
 	buf_printf(out, "\n) ENGINE = MergeTree PARTITION BY day ORDER BY %s", order);
 	if (keep_ns && version >= VERSION_TTL)
 		buf_printf(out, " TTL day + toIntervalDay(%lld)",
-			   (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+			   (long long)((keep_ns + CLICKHOUSE_DAY_NS - 1) / CLICKHOUSE_DAY_NS));
 	return buf_printf(out, ";\n");
 }
 

@@ -59,6 +59,12 @@ int text_mend(struct bytes text, bool nul, struct buf *to);
 json_t *json_of_bytes(const void *data, size_t len, bool *mended);
 /* Sets a member. Its name may be any bytes; NUL and invalid UTF-8 become U+FFFD. Takes ownership of the value. 0 or -ENOMEM. */
 int json_put(json_t *object, struct bytes name, json_t *value);
+/* Appends a document. 0 or -ENOMEM. */
+int json_write(struct buf *to, const json_t *j);
+/* A value as a string, in the form that a user types it: without quotes. NULL: no memory. */
+json_t *json_as_text(const json_t *v);
+/* A new object with the values of another (none: empty) as strings. NULL: no memory. */
+json_t *json_as_texts(const json_t *object);
 /* An integer, also if written as a string (as proto3's JSON writes 64-bit numbers); false if it is not one. */
 bool json_u64(const json_t *j, uint64_t *ret);
 bool json_i64(const json_t *j, int64_t *ret);

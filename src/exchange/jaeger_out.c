@@ -133,8 +133,7 @@ int jaeger_has_tags(const struct span_out *s, const json_t *tags)
 static json_t *find_process(json_t *trace, const struct span_out *s)
 {
 	json_t *all = json_object_get(trace, "processes"), *known;
-	struct bytes service =
-		s->service.data ? s->service : (struct bytes){(const uint8_t *)"(none)", 6};
+	struct bytes service = s->service.data ? s->service : bytes_of(SPANS_NO_SERVICE);
 	_cleanup_json_ json_t *process =
 		json_pack("{s:o*, s:o*}", "serviceName", json_mended(service), "tags",
 			  make_tags(json_take(s->attributes, NAME_RESOURCE)));

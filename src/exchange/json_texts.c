@@ -56,6 +56,42 @@ int json_put(json_t *object, struct bytes name, json_t *value)
 	return r < 0 ? -ENOMEM : 0;
 }
 
+static int json_append(const char *data, size_t len, void *to)
+{
+	return buf_append(to, data, len);
+}
+
+int json_write(struct buf *to, const json_t *j)
+{
+	return json_dump_callback(j, json_append, to, JSON_COMPACT) < 0 ? -ENOMEM : 0;
+}
+
+json_t *json_as_text(const json_t *v)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (json_is_string(v))
+		return json_incref((json_t *)v);
+	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+	return text ? json_string(text) : NULL;
+}
+
+json_t *json_as_texts(const json_t *object)
+{
+	json_t *to = json_object(), *value;
+	const char *key;
+	size_t len;
+
+	json_object_keylen_foreach((json_t *)object, key, len, value)
+	{
+		if (json_object_setn_new_nocheck(to, key, len, json_as_text(value)) < 0) {
+			json_decref(to);
+			return NULL;
+		}
+	}
+	return to;
+}
+
 /* ---- numbers ---- */
 
 bool json_u64(const json_t *j, uint64_t *ret)

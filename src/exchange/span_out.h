@@ -84,17 +84,6 @@ static inline json_t *json_mended(struct bytes b)
 	return json_of_bytes(b.data, b.len, &mended);
 }
 
-/* A value as a string, in the form that a user types it: without quotes. NULL: no memory. */
-static inline json_t *json_as_text(const json_t *v)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (json_is_string(v))
-		return json_incref((json_t *)v);
-	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-	return text ? json_string(text) : NULL;
-}
-
 /* Removes a member from an object: returns a new reference, NULL if it is missing. */
 static inline json_t *json_take(json_t *object, const char *name)
 {

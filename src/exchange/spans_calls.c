@@ -189,8 +189,6 @@ int spans_calls_put(const struct spans_calls *c, uint64_t key, json_t *attribute
 	if (!map_get(&c->sums, key, &i))
 		return 0;
 	s = &c->sum[i];
-	if (r < 0)
-		return r;
 	for (size_t k = 0; k < CLASS_COUNT && r >= 0; k++) {
 		calls += s->calls[k];
 		bytes = add_sat_signed(bytes, s->bytes[k]);

@@ -234,16 +234,23 @@ static uint64_t span_parent_id(const struct spans_out *o, const struct batch *b,
 	return known_of(o, parent) ? span_id_of(o, parent) : 0;
 }
 
-static void span_make_ids(const struct spans_out *o, const struct batch *b, size_t row,
-			  struct span_ids *ids)
+/* The ids of a span except its parent's. */
+static void span_own_ids(const struct spans_out *o, int64_t number, struct span_ids *ids)
 {
-	int64_t number = number_at(o, b, SPAN_NUMBER, row);
-	uint64_t trace[2], parent = span_parent_id(o, b, row);
+	uint64_t trace[2];
 
+	*ids = (struct span_ids){0};
 	span_find_trace(o, number, trace);
 	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
 	snprintf(ids->span, sizeof(ids->span), "%016lx", span_id_of(o, number));
-	*ids->parent = '\0';
+}
+
+static void span_make_ids(const struct spans_out *o, const struct batch *b, size_t row,
+			  struct span_ids *ids)
+{
+	uint64_t parent = span_parent_id(o, b, row);
+
+	span_own_ids(o, number_at(o, b, SPAN_NUMBER, row), ids);
 	if (parent)
 		snprintf(ids->parent, sizeof(ids->parent), "%016lx", parent);
 }
@@ -252,14 +259,10 @@ void spans_out_ids(const struct spans_out *o, uint64_t recording, int64_t number
 		   struct span_ids *ids)
 {
 	int64_t key = number ? span_key(recording, number) : 0;
-	uint64_t trace[2];
 
 	*ids = (struct span_ids){0};
-	if (!known_of(o, key))
-		return;
-	span_find_trace(o, key, trace);
-	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
-	snprintf(ids->span, sizeof(ids->span), "%016lx", span_id_of(o, key));
+	if (known_of(o, key))
+		span_own_ids(o, key, ids);
 }
 
 /* ---- notes ---- */
@@ -317,7 +320,7 @@ static int show_notes(struct spans_out *o, int64_t number, struct span_out *s)
 
 static bool text_is(struct bytes b, const char *text)
 {
-	return !text || (b.len == strlen(text) && memcmp(b.data, text, b.len) == 0);
+	return !text || bytes_compare(b, bytes_of(text)) == 0;
 }
 
 static bool service_is(struct bytes b, const char *text)
@@ -456,11 +459,6 @@ static int sample_put(const struct spans_out *o, const struct sample_request *q,
 				     json_string(sample_word(o->sample.rules.all[q->rule].kind)));
 }
 
-static struct bytes text_bytes(const char *text)
-{
-	return (struct bytes){(const uint8_t *)text, strlen(text)};
-}
-
 /* Exports a call as a child of its span. */
 static int each_call(const struct spans_out *o, const struct call_out *c,
 		     const struct span_out *parent)
@@ -470,7 +468,7 @@ static int each_call(const struct spans_out *o, const struct call_out *c,
 					   NAME_WEIGHT, NAME_RULE};
 	struct bytes file =
 		c->file_id < 0 ? (struct bytes){0} : dims_file_name(o->dims, c->file_id);
-	struct span_out s = {.name = text_bytes(word("op", c->op)),
+	struct span_out s = {.name = bytes_of(word("op", c->op)),
 			     .service = parent->service,
 			     .start = store_time_near(c->start),
 			     .kind = SPAN_KIND_INTERNAL,

@@ -56,14 +56,9 @@ struct buf *spans_sink_out(struct spans_sink *s)
 	return &s->out;
 }
 
-static int sink_append(const char *data, size_t len, void *to)
-{
-	return buf_append(to, data, len);
-}
-
 static int put_json(struct spans_sink *s, const json_t *j, const char *behind)
 {
-	int r = json_dump_callback(j, sink_append, &s->out, JSON_COMPACT) < 0 ? -ENOMEM : 0;
+	int r = json_write(&s->out, j);
 
 	return r < 0 ? r : buf_printf(&s->out, "%s", behind);
 }
@@ -75,7 +70,7 @@ static int flush_request(struct spans_sink *s)
 
 	if (!s->spans)
 		return 0;
-	r = s->format == SPANS_OUT_PROTOBUF ? proto_write(&s->out, &proto_request, s->document)
+	r = s->format == SPANS_OUT_PROTOBUF ? proto_write(&s->out, proto_request, s->document)
 					    : put_json(s, s->document, "\n");
 	return r < 0 ? r : begin_document(s);
 }

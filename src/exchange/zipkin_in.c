@@ -81,22 +81,18 @@ static int read_kept(json_t *to)
 
 static int zipkin_read_attributes(const json_t *span, json_t *to)
 {
-	const json_t *tags = json_object_get(span, "tags");
-	int r = json_is_object(tags) && json_object_update(to, (json_t *)tags) < 0 ? -ENOMEM : 0;
+	json_t *tags = json_object_get(span, "tags");
+	int r = json_is_object(tags) ? json_object_update(to, tags) : 0;
 
-	if (r < 0)
-		return r;
-	r = read_kept(to);
-	if (r < 0)
-		return r;
-	r = put_endpoint(to, NAME_LOCAL, json_object_get(span, "localEndpoint"), true);
-	if (r < 0)
-		return r;
-	r = put_endpoint(to, NAME_REMOTE, json_object_get(span, "remoteEndpoint"), false);
-	if (r < 0)
-		return r;
-	r = put_flag(to, NAME_SHARED, json_object_get(span, "shared"));
-	return r < 0 ? r : put_flag(to, NAME_DEBUG, json_object_get(span, "debug"));
+	if (r >= 0)
+		r = read_kept(to);
+	if (r >= 0)
+		r = put_endpoint(to, NAME_LOCAL, json_object_get(span, "localEndpoint"), true);
+	if (r >= 0)
+		r = put_endpoint(to, NAME_REMOTE, json_object_get(span, "remoteEndpoint"), false);
+	if (r >= 0)
+		r = put_flag(to, NAME_SHARED, json_object_get(span, "shared"));
+	return r < 0 ? -ENOMEM : put_flag(to, NAME_DEBUG, json_object_get(span, "debug"));
 }
 
 /* Converts a member from microseconds to nanoseconds, saturating at INT64_MAX. False: not a number. */

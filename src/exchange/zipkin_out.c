@@ -5,16 +5,9 @@
 
 static int zipkin_set_tags(json_t *to, const struct span_out *s)
 {
-	json_t *tags = json_object(), *value;
-	const char *key;
-	size_t len;
-	int r = 0;
+	json_t *tags = json_as_texts(s->attributes);
+	int r = tags ? 0 : -ENOMEM;
 
-	json_object_keylen_foreach(s->attributes, key, len, value)
-	{
-		if (r >= 0 && json_object_setn_new_nocheck(tags, key, len, json_as_text(value)) < 0)
-			r = -ENOMEM;
-	}
 	if (r >= 0 && s->status == SPAN_STATUS_ERROR && !json_object_get(tags, "error"))
 		r = json_set_some(tags, "error", json_string("true"));
 	if (r >= 0 && s->status == SPAN_STATUS_OK && !json_object_get(tags, "otel.status_code"))

@@ -132,8 +132,7 @@ int search_json(struct search_server *s, const char *method, const char *path, j
 	json_decref(body);
 	if (!text)
 		return error_errno(err, -ENOMEM, "a request");
-	return search_send(s, method, path, (struct bytes){(const uint8_t *)text, strlen(text)},
-			   ret, err);
+	return search_send(s, method, path, bytes_of(text), ret, err);
 }
 
 int search_connect(struct search_server *s, const char *address, struct error *err)

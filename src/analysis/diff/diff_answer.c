@@ -142,9 +142,8 @@ static int diff_answer_put(struct buf *to, const struct diff_member *members, si
 
 static int diff_answer_put_run(struct buf *to, const struct analysis_run *run)
 {
-	const struct bytes path = {(const uint8_t *)run->name, strlen(run->name)};
 	const struct diff_member members[] = {
-		{"path", QUERY_TEXT, {.t = path}},
+		{"path", QUERY_TEXT, {.t = bytes_of(run->name)}},
 		{"dur", QUERY_INT, {.i = run->last - run->first}},
 	};
 
@@ -177,9 +176,8 @@ static int diff_answer_put_side(struct buf *to, const struct analysis_input *in,
 
 static int diff_answer_put_shift(struct buf *to, const struct diff_test *t)
 {
-	static const char metric[] = "latency of all calls";
 	const struct diff_member members[] = {
-		{"metric", QUERY_TEXT, {.t = {(const uint8_t *)metric, sizeof(metric) - 1}}},
+		{"metric", QUERY_TEXT, {.t = bytes_of("latency of all calls")}},
 		{"a", QUERY_FLOAT, {.f = t->a}},
 		{"b", QUERY_FLOAT, {.f = t->b}},
 		{"ratio", QUERY_FLOAT, {.f = exp(t->effect)}},
@@ -205,7 +203,7 @@ int diff_put_members(const struct analysis_input *in, const struct analysis_resu
 	int r = diff_put_unit(&unit, d);
 	const struct diff_member members[] = {
 		{"changes", QUERY_INT, {.i = (int64_t)d->listed}},
-		{"unit", QUERY_TEXT, {.t = {unit.data, unit.len}}},
+		{"unit", QUERY_TEXT, {.t = buf_bytes(&unit)}},
 		{"tests", QUERY_INT, {.i = (int64_t)d->tests}},
 		{"repeatable", QUERY_BOOL, {.i = d->repeatable}},
 	};

@@ -377,34 +377,23 @@ static void score_keys(struct work *w)
 	}
 }
 
-struct scored {
-	const struct work *work;
-	struct key *key;
-};
-
 /* Heaviest first, ties by name: keys are in an order that depends on the threads that read the trace. */
-static int by_score(const void *a, const void *b)
+static int by_score(const void *a, const void *b, void *arg)
 {
-	const struct scored *p = a, *q = b;
-	const struct key *x = p->key, *y = q->key;
+	const struct work *w = arg;
+	const struct key *x = &w->keys[*(const size_t *)a], *y = &w->keys[*(const size_t *)b];
+	int r = ORDER(y->score, x->score) ?: ORDER(x->by, y->by);
 
-	if (x->score != y->score)
-		return x->score > y->score ? -1 : 1;
-	if (x->by != y->by)
-		return x->by < y->by ? -1 : 1;
-	if (x->op != y->op)
-		return x->op < y->op ? -1 : 1;
-	if (x->err != y->err)
-		return x->err < y->err ? -1 : 1;
-	if (x->label == LABEL_NONE || y->label == LABEL_NONE)
-		return (x->label == LABEL_NONE) - (y->label == LABEL_NONE);
-	return bytes_compare(p->work->labels[x->label].text, p->work->labels[y->label].text);
+	r = r ?: ORDER(x->op, y->op) ?: ORDER(x->err, y->err);
+	if (r || x->label == LABEL_NONE || y->label == LABEL_NONE)
+		return r ?: (x->label == LABEL_NONE) - (y->label == LABEL_NONE);
+	return bytes_compare(w->labels[x->label].text, w->labels[y->label].text);
 }
 
 /* Selects keys to test. Every test reduces the power of the others, so keys with a millionth of the time are not worth one. */
 static int choose_keys(struct work *w)
 {
-	_cleanup_free_ struct scored *order = calloc(w->key_count + 1, sizeof(*order));
+	_cleanup_free_ size_t *order = calloc(w->key_count + 1, sizeof(*order));
 	size_t chosen[DIFF_BY_COUNT] = {0}, fresh[DIFF_BY_COUNT] = {0};
 
 	w->chosen = calloc(w->key_count + 1, sizeof(*w->chosen));
@@ -412,10 +401,10 @@ static int choose_keys(struct work *w)
 		return -ENOMEM;
 	score_keys(w);
 	for (size_t i = 0; i < w->key_count; i++)
-		order[i] = (struct scored){w, &w->keys[i]};
-	array_sort(order, w->key_count, by_score);
+		order[i] = i;
+	array_sort_by(order, w->key_count, by_score, w);
 	for (size_t i = 0; i < w->key_count; i++) {
-		struct key *k = order[i].key;
+		struct key *k = &w->keys[order[i]];
 		bool one_sided = !k->side[0].calls || !k->side[1].calls;
 
 		if (chosen[k->by] >= CHOSEN_MAX && !(one_sided && fresh[k->by] < NEW_MAX))
@@ -424,7 +413,7 @@ static int choose_keys(struct work *w)
 		chosen[k->by]++;
 		k->chosen = true;
 		k->row = w->chosen_count;
-		w->chosen[w->chosen_count++] = (size_t)(k - w->keys);
+		w->chosen[w->chosen_count++] = order[i];
 	}
 	return 0;
 }

@@ -9,13 +9,11 @@
 
 #define EXPLAINS 0.8 /* a part with this fraction of a row's difference is shown instead */
 
-static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
+/* The difference per unit of work. */
+static double unit_diff(const struct diff *d, uint64_t a, uint64_t b)
 {
-	double per[2];
-
-	for (unsigned int s = 0; s < 2; s++)
-		per[s] = d->work[s] > 0 ? (double)side[s].time_ns / d->work[s] : 0;
-	return per[1] - per[0];
+	return (d->work[1] > 0 ? (double)b / d->work[1] : 0) -
+	       (d->work[0] > 0 ? (double)a / d->work[0] : 0);
 }
 
 /* Errors that depend on timing: their absence has no significance. */
@@ -66,7 +64,7 @@ static void fill_row(struct work *w, size_t i)
 		row->name = w->labels[k->label].text;
 		row->pattern = w->labels[k->label].pattern;
 	}
-	row->time_diff = time_diff(w->out, k->side);
+	row->time_diff = unit_diff(w->out, k->side[0].time_ns, k->side[1].time_ns);
 	row->presence = !k->side[0].calls   ? DIFF_ONLY_B
 			: !k->side[1].calls ? DIFF_ONLY_A
 					    : DIFF_BOTH;
@@ -94,11 +92,7 @@ static bool explains(const struct diff_row *part, const struct diff_row *whole)
 
 static double calls_diff(const struct diff *d, const struct diff_row *row)
 {
-	double per[2];
-
-	for (unsigned int s = 0; s < 2; s++)
-		per[s] = d->work[s] > 0 ? (double)row->side[s].calls / d->work[s] : 0;
-	return per[1] - per[0];
+	return unit_diff(d, row->side[0].calls, row->side[1].calls);
 }
 
 /* False if the number of calls changed beyond this part. */

@@ -312,44 +312,37 @@ static int test_shift(struct work *w, struct sides *s)
 
 /* ---- all tests ---- */
 
-static struct diff_test *next_test(struct diff *d, size_t *row, unsigned int *m)
-{
-	for (; *row < d->count; ++*row, *m = 0) {
-		while (*m < DIFF_METRICS) {
-			struct diff_test *t = &d->rows[*row].test[(*m)++];
-
-			if (t->tested)
-				return t;
-		}
-	}
-	return NULL;
-}
+struct corrected {
+	struct diff_test *t;
+	double least; /* effect that is reported */
+};
 
 static int correct(struct work *w)
 {
 	struct diff *d = w->out;
-	size_t cap = d->count * DIFF_METRICS + 1, n = 0, row = 0;
+	size_t cap = d->count * DIFF_METRICS + 1, n = 0;
+	_cleanup_free_ struct corrected *all = calloc(cap, sizeof(*all));
 	_cleanup_free_ double *p = calloc(cap, sizeof(*p)), *q = calloc(cap, sizeof(*q));
 	double alpha = replicated(w) ? ALPHA_RUNS : ALPHA_FEW;
-	unsigned int m = 0;
 	int r;
 
-	if (!p || !q)
+	if (!all || !p || !q)
 		return -ENOMEM;
 	if (d->shift.tested)
-		p[n++] = d->shift.p;
-	for (struct diff_test *t; (t = next_test(d, &row, &m));)
-		p[n++] = t->p;
+		all[n++] = (struct corrected){&d->shift, SHIFT_LEAST};
+	for (size_t i = 0; i < d->count; i++) {
+		for (unsigned int m = 0; m < DIFF_METRICS; m++) {
+			if (d->rows[i].test[m].tested)
+				all[n++] = (struct corrected){&d->rows[i].test[m], floors[m].least};
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		p[i] = all[i].t->p;
 	d->tests = n;
 	r = stats_correct(p, n, q);
-	n = row = m = 0;
-	if (d->shift.tested) {
-		d->shift.q = q[n++];
-		d->shift.changed = d->shift.q <= alpha && fabs(d->shift.effect) > SHIFT_LEAST;
-	}
-	for (struct diff_test *t; (t = next_test(d, &row, &m));) {
-		t->q = q[n++];
-		t->changed = t->q <= alpha && fabs(t->effect) > floors[m - 1].least;
+	for (size_t i = 0; i < n; i++) {
+		all[i].t->q = q[i];
+		all[i].t->changed = q[i] <= alpha && fabs(all[i].t->effect) > all[i].least;
 	}
 	return r;
 }

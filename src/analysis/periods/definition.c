@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,14 @@ int period_find(const struct period_set *s, const char *name, size_t len)
 
 /* ---- parts ---- */
 
-static int definition_fail(struct error *err, const char *text, size_t at, const char *why)
+int period_fail(struct error *err, const char *text, size_t at, const char *fmt, ...)
 {
+	char why[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
 	return error_set(err, -EINVAL, "period '%.200s%s', character %zu: %s", text,
 			 strlen(text) > 200 ? "..." : "", at + 1, why);
 }
@@ -145,23 +152,22 @@ static int definition_name(const struct period_set *s, struct period *p, const c
 
 	p->parent = -1;
 	if (!name_ok(text + name.at, name.len))
-		return definition_fail(err, text, name.at,
-				       "expected a name of letters, digits, '_', '-' and '.'");
+		return period_fail(err, text, name.at,
+				   "expected a name of letters, digits, '_', '-' and '.'");
 	if (open < end) {
 		if (text[end - 1] != ')')
-			return definition_fail(err, text, end, "')' expected: NAME(PARENT)");
+			return period_fail(err, text, end, "')' expected: NAME(PARENT)");
 		parent = definition_last(p, text, part_trim(text, open + 1, end - 1));
 		p->parent = period_find(s, text + parent.at, parent.len);
 	}
 	if (open < end && p->parent < 0)
-		return definition_fail(err, text, parent.at,
-				       "no period of this name is defined before it");
+		return period_fail(err, text, parent.at,
+				   "no period of this name is defined before it");
 	if (period_find(s, text + name.at, name.len) >= 0)
-		return definition_fail(err, text, name.at,
-				       "a period of this name is defined already");
+		return period_fail(err, text, name.at, "a period of this name is defined already");
 	p->depth = p->parent < 0 ? 0 : s->items[p->parent]->depth + 1;
 	if (p->depth >= PERIOD_DEPTH_MAX)
-		return definition_fail(err, text, parent.at, "periods are nested too deep");
+		return period_fail(err, text, parent.at, "periods are nested too deep");
 	p->name = strndup(text + name.at, name.len);
 	return p->name ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
@@ -225,7 +231,7 @@ static int definition_parse(struct period *p, const char *text, struct period_pa
 	assert(p->plan_count < ARRAY_SIZE(p->plans));
 	r = query_parse_expr_rows(copy, len, TABLE_OP, filter, &names->named, ret, &why);
 	if (r == -EINVAL)
-		return definition_fail(err, text, why.pos, why.err.message);
+		return period_fail(err, text, why.pos, "%s", why.err.message);
 	if (r < 0)
 		return error_errno(err, r, "period '%.200s'", text);
 	p->plans[p->plan_count++] = *ret;
@@ -278,11 +284,10 @@ int period_capture(struct period_set *s, struct period *p, const char *name, con
 	int r;
 
 	if (p->capture_count == PERIOD_CAPTURES_MAX)
-		return definition_fail(err, text, at, "a period has at most 16 captures");
+		return period_fail(err, text, at, "a period has at most 16 captures");
 	for (size_t i = 0; i < p->capture_count; i++) {
 		if (strcmp(p->captures[i].name, name) == 0)
-			return definition_fail(err, text, at,
-					       "a capture of this name exists already");
+			return period_fail(err, text, at, "a capture of this name exists already");
 	}
 	row_names(&names, p, true);
 	r = definition_parse(p, text, (struct period_part){at, len}, &names, false, &plan, err);
@@ -292,7 +297,7 @@ int period_capture(struct period_set *s, struct period *p, const char *name, con
 		return r;
 	type = plan->fields[0].type.type;
 	if (type == QUERY_HIST || type == QUERY_TALLY)
-		return definition_fail(err, text, at, "a histogram is not an attribute");
+		return period_fail(err, text, at, "a histogram is not an attribute");
 	c->number = type != QUERY_TEXT && type != QUERY_CODE && type != QUERY_ENTITY;
 	c->name = strdup(name);
 	p->capture_count += c->name != NULL;
@@ -345,14 +350,13 @@ int period_define(struct period_set *s, const char *text, struct error *err)
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (count > PARTS_MAX)
-		return definition_fail(
+		return period_fail(
 			err, text, end,
 			"unexpected text after the captures: NAME : BEGIN : END : NAME = "
 			"EXPR, ...");
 	if (count < 2 || !parts[1].len)
-		return definition_fail(
-			err, text, count < 2 ? strlen(text) : parts[1].at,
-			"BEGIN is missing: NAME : BEGIN : END (a trace is given by -i)");
+		return period_fail(err, text, count < 2 ? strlen(text) : parts[1].at,
+				   "BEGIN is missing: NAME : BEGIN : END (a trace is given by -i)");
 	if (s->count == PERIODS_MAX)
 		return error_set(err, -EINVAL, "more than %d periods", PERIODS_MAX);
 	p->hash = hash_bytes(text, strlen(text));

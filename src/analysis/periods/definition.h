@@ -101,6 +101,10 @@ int period_define(struct period_set *s, const char *text, struct error *err);
 int period_capture(struct period_set *s, struct period *p, const char *name, const char *text,
 		   size_t at, size_t len, struct error *err);
 
+/* -EINVAL: the reason, with the position in the text of a definition. */
+int period_fail(struct error *err, const char *text, size_t at, const char *fmt, ...)
+	_printf_(4, 5);
+
 /* compile.c: splits an expression. The plan that owns it must outlive the set. */
 int period_compile(struct period_set *s, struct period *p, struct period_role *role,
 		   struct expr *where, struct error *err);

@@ -32,7 +32,7 @@ static bool lost_is_calls(int64_t cause)
 /* Losses in other tables do not affect periods, which calls begin and end. */
 static bool lost_is_of_op(struct bytes table)
 {
-	return !table.len || (table.len == 2 && !memcmp(table.data, "op", 2));
+	return !table.len || bytes_is(table, "op");
 }
 
 static int lost_order(const void *a, const void *b)
@@ -42,21 +42,31 @@ static int lost_order(const void *a, const void *b)
 	return ORDER(x->at, y->at);
 }
 
-static int lost_row(struct period_losses *l, const struct analysis_run *run, const struct batch *b,
-		    uint32_t row, const struct dims *dims)
+struct losses_reading {
+	struct period_losses *to;
+	const struct analysis_run *run;
+	const struct dims *dims;
+	uint64_t seen;
+};
+
+static int lost_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
+	struct losses_reading *reading = arg;
+	const struct analysis_run *run = reading->run;
+	struct period_losses *l = reading->to;
 	int64_t start = batch_get(b, LOSS_START, row, INT64_MIN),
 		stop = batch_get(b, LOSS_STOP, row, start),
 		thread = batch_get(b, LOSS_THREAD_ID, row, -1);
 
-	if (!lost_is_calls(batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE)) ||
+	if (reading->seen++ < l->rows ||
+	    !lost_is_calls(batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE)) ||
 	    !lost_is_of_op(batch_get_bytes(b, LOSS_OF, row)) ||
 	    batch_get(b, LOSS_EVENTS, row, 1) == 0 || start >= run->to || stop < run->from)
 		return 0;
 	if (grow((void **)&l->items, &l->cap, l->count + 2, sizeof(*l->items)) < 0)
 		return -ENOMEM;
 	if (thread >= 0)
-		thread = query_entity_id(TABLE_THREAD, dims, thread);
+		thread = query_entity_id(TABLE_THREAD, reading->dims, thread);
 	l->items[l->count++] = (struct period_lost){start, start, thread};
 	l->items[l->count++] = (struct period_lost){MAX(start, stop), start, thread};
 	return 0;
@@ -67,24 +77,13 @@ int period_losses_read(struct period_losses *ret, const struct analysis_run *run
 {
 	const struct scan_request q = {
 		.table = TABLE_LOSS, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-	const struct batch *b;
-	const uint32_t *rows;
-	uint64_t seen = 0;
-	ssize_t n = 0;
-	int r = engine_scan_new(&scan, run->store, &q, err);
+	struct losses_reading reading = {.to = ret, .run = run, .dims = dims};
+	int r = analysis_scan(NULL, run, &q, lost_row, &reading, err);
 
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		for (ssize_t i = 0; i < n && r >= 0; i++) {
-			if (seen++ >= ret->rows)
-				r = lost_row(ret, run, b, rows[i], dims);
-		}
-	}
-	if (r < 0 || n < 0)
-		return error_errno(err, r < 0 ? r : (int)n, "reading what is missing");
-	ret->rows = MAX(seen, ret->rows);
-	if (ret->count > ret->at)
-		qsort(ret->items + ret->at, ret->count - ret->at, sizeof(*ret->items), lost_order);
+	if (r < 0)
+		return error_errno(err, r, "reading what is missing");
+	ret->rows = MAX(reading.seen, ret->rows);
+	array_sort(ret->items + ret->at, ret->count - ret->at, lost_order);
 	return 0;
 }
 

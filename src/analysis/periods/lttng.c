@@ -11,7 +11,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,19 +48,7 @@ struct lttng {
 	struct error *err;
 };
 
-static int lttng_fail(struct lttng *l, size_t at, const char *fmt, ...) _printf_(3, 4);
-
-static int lttng_fail(struct lttng *l, size_t at, const char *fmt, ...)
-{
-	char why[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	return error_set(l->err, -EINVAL, "period '%.200s%s', character %zu: %s", l->text,
-			 strlen(l->text) > 200 ? "..." : "", at + 1, why);
-}
+#define lttng_fail(l, at, ...) period_fail((l)->err, (l)->text, at, __VA_ARGS__)
 
 static void lttng_blanks(struct lttng *l)
 {
@@ -99,6 +86,17 @@ struct lttng_operand {
 	size_t len;
 };
 
+/* Our name for one of LTTng's; NULL: there is none. */
+static const char *lttng_ours(const char *const names[][2], size_t count, const char *theirs,
+			      size_t len)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(names[i][0]) == len && !memcmp(names[i][0], theirs, len))
+			return names[i][1];
+	}
+	return NULL;
+}
+
 static int lttng_field(struct lttng *l, struct lttng_operand *ret)
 {
 	static const char *const scopes[] = {"$payload.",    "$ctx.",	  "$header.",
@@ -115,12 +113,10 @@ static int lttng_field(struct lttng *l, struct lttng_operand *ret)
 	}
 	n = lttng_word(l);
 	ret->is = OPERAND_FIELD;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (strlen(fields[i][0]) == n && !strncmp(fields[i][0], l->text + l->at, n)) {
-			ret->column = fields[i][1];
-			l->at += n;
-			return 0;
-		}
+	ret->column = lttng_ours(fields, ARRAY_SIZE(fields), l->text + l->at, n);
+	if (ret->column) {
+		l->at += n;
+		return 0;
 	}
 	return lttng_fail(l, l->at,
 			  "calls have no field '%.*s': known are procname, tid, pid, vtid, vpid, "
@@ -233,6 +229,7 @@ static int lttng_name(struct lttng *l, const struct lttng_operand *name, const c
 	struct lttng_operand rest = *text;
 	size_t prefix = event_prefix(text, &kind);
 	bool own = !*name->prefix;
+	const char *ours;
 
 	if (!prefix)
 		return lttng_fail(l, text->at,
@@ -247,12 +244,10 @@ static int lttng_name(struct lttng *l, const struct lttng_operand *name, const c
 		l->kind = kind;
 	rest.from += prefix;
 	rest.len -= prefix;
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		if (strlen(calls[i][0]) == rest.len && !memcmp(calls[i][0], rest.from, rest.len)) {
-			rest.from = calls[i][1];
-			rest.len = strlen(rest.from);
-			break;
-		}
+	ours = lttng_ours(calls, ARRAY_SIZE(calls), rest.from, rest.len);
+	if (ours) {
+		rest.from = ours;
+		rest.len = strlen(ours);
 	}
 	if (strcmp(cmp, "=*") == 0)
 		return buf_printf(l->out, "%sop", name->prefix) < 0

@@ -465,13 +465,10 @@ static int matcher_move_open(struct period_matcher *m, const struct intern *old,
 	r = matcher_move_keys(m, old, &p->end, &k->ends, &o->links[0], o->val + k->end_keys);
 	if (r < 0)
 		return r;
-	for (size_t c = 0; c < k->child_count; c++) {
+	for (size_t c = 0; c < k->child_count && r >= 0; c++)
 		r = matcher_move_keys(m, old, &m->set->items[k->children[c]]->begin,
 				      &m->kinds[k->children[c]].begins, &o->links[c + 1],
 				      o->val + k->child_keys[c]);
-		if (r < 0)
-			return r;
-	}
 	return r;
 }
 

@@ -238,12 +238,6 @@ static int store_rows(struct pass *p, struct role_store *s, uint64_t mark, const
 
 /* ---- events of rows ---- */
 
-static int events_add(struct events *to, const struct period_event *ev)
-{
-	int r = array_add(to->items, to->count, to->cap, *ev);
-	return r;
-}
-
 /*
  * A call entered before recording has no start or duration: it ended between the preceding and the following row. The
  * later time is used, because what it answers (as an accept answers a connect) may have begun between the two.
@@ -272,6 +266,7 @@ static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, 
 	for (; marks && r >= 0; marks &= marks - 1) {
 		struct role_store *s = &p->roles[__builtin_ctzll(marks)];
 		bool enter = s->role->enter;
+		struct events *to;
 
 		ev.order = (uint32_t)__builtin_ctzll(marks);
 		ev.at = (uint32_t)s->at++;
@@ -279,7 +274,8 @@ static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, 
 		/* an unfinished call has no end, one entered before recording has no beginning */
 		if (enter ? start == INT64_MIN : running)
 			continue;
-		r = events_add(enter ? &p->entries : &p->exits, &ev);
+		to = enter ? &p->entries : &p->exits;
+		r = array_add(to->items, to->count, to->cap, ev);
 		p->unsettled += !enter && start == INT64_MIN;
 	}
 	p->marks[row] = 0;
@@ -290,16 +286,9 @@ static int event_compare(const struct pass *p, const struct period_event *a,
 			 const struct period_event *b)
 {
 	bool x = p->roles[a->order].role->enter, y = p->roles[b->order].role->enter;
+	int r = ORDER(a->time, b->time) ?: ORDER(a->thread, b->thread);
 
-	if (a->time != b->time)
-		return a->time < b->time ? -1 : 1;
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->call != b->call)
-		return a->call < b->call ? -1 : 1;
-	if (x != y)
-		return x ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	return r ?: ORDER(a->call, b->call) ?: ORDER(y, x) ?: ORDER(a->order, b->order);
 }
 
 static int event_compare_of(const void *a, const void *b, void *arg)

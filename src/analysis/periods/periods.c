@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 
 /* ---- definitions ---- */
 
@@ -80,24 +80,21 @@ static int periods_check(const void *options, struct error *err)
 static int check_select(struct periods_found *f, const struct option_list *select,
 			struct error *err)
 {
+	size_t len;
+
 	for (size_t i = 0; i < f->set.count; i++)
 		f->shown[i] = !select->count;
 	for (size_t i = 0; i < select->count; i++) {
 		if (!*select->items[i])
 			return error_set(err, -EINVAL,
 					 "--select: the names of periods are missing");
-		for (const char *text = select->items[i]; *text;) {
-			size_t len;
-			int at;
+		for (const char *text = select->items[i]; periods_next_name(&text, &len);) {
+			int at = period_find(&f->set, text, len);
 
-			text += strspn(text, ", ");
-			len = strcspn(text, ", ");
-			at = len ? period_find(&f->set, text, len) : -1;
-			if (len && at < 0)
+			if (at < 0)
 				return error_set(err, -EINVAL, "--select: no period '%.*s'",
 						 (int)MIN(len, (size_t)64), text);
-			if (len)
-				f->shown[at] = true;
+			f->shown[at] = true;
 			text += len;
 		}
 	}
@@ -106,35 +103,18 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 
 /* ---- matches ---- */
 
-/* Appends a quoted JSON string; invalid UTF-8 is replaced. */
 static int put_json_string(struct buf *to, struct bytes text)
 {
 	buf_printf(to, "\"");
-	for (size_t i = 0, n; i < text.len; i += n) {
-		uint32_t code;
-		uint8_t c = text.data[i];
-
-		n = utf8_decode(text.data + i, text.len - i, &code);
-		if (!n) {
-			n = 1;
-			buf_printf(to, "\\ufffd");
-		} else if (c == '"' || c == '\\') {
-			buf_printf(to, "\\%c", c);
-		} else if (c < 0x20) {
-			buf_printf(to, "\\u%04x", c);
-		} else {
-			buf_append(to, text.data + i, n);
-		}
-	}
+	json_escape(to, text.data, text.len, "");
 	return buf_printf(to, "\"");
 }
 
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to)
 {
 	const struct period *p = f->set.items[m->period];
-	int r = 0;
 
-	for (size_t i = 0; i < p->capture_count && r >= 0; i++) {
+	for (size_t i = 0; i < p->capture_count; i++) {
 		const struct period_capture *c = &p->captures[i];
 		uint32_t text = f->matches.captures[m->first_capture + i];
 		struct bytes value;
@@ -142,14 +122,15 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 		if (text == PERIOD_NO_TEXT)
 			continue;
 		buf_printf(to, "%s", to->len ? ", " : "{");
-		put_json_string(to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
-		r = buf_printf(to, ": ");
+		put_json_string(to, bytes_of(c->name));
+		buf_printf(to, ": ");
 		value = intern_get(&f->matches.captured, text);
-		if (r >= 0)
-			r = !c->number ? put_json_string(to, value)
-				       : buf_append(to, value.data, value.len);
+		if (c->number)
+			buf_append(to, value.data, value.len);
+		else
+			put_json_string(to, value);
 	}
-	return r < 0 || !to->len ? r : buf_printf(to, "}");
+	return to->len ? buf_printf(to, "}") : buf_status(to);
 }
 
 void periods_count(struct periods_found *f, const struct period_match *m)
@@ -172,10 +153,9 @@ static const struct answer_column row_columns[] = {
 
 static void put_id(struct answer_list *t, int64_t number)
 {
-	char text[17];
+	char text[PERIODS_ID_TEXT];
 
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)number);
-	answer_list_str(t, number ? text : NULL);
+	answer_list_str(t, number ? periods_id(number, text) : NULL);
 }
 
 int periods_put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "analysis/periods/period_pass.h"
 
 struct periods_flags {
@@ -42,6 +44,20 @@ static inline int64_t periods_parent_number(const struct periods_found *f,
 					    const struct period_match *m)
 {
 	return m->parent == PERIOD_NO_PARENT ? 0 : f->matches.items[m->parent].number;
+}
+/* The id for a number, as it is stored: 16 hexadecimal digits. Returns `ret`. */
+#define PERIODS_ID_TEXT 17
+static inline const char *periods_id(int64_t number, char ret[static PERIODS_ID_TEXT])
+{
+	snprintf(ret, PERIODS_ID_TEXT, "%016llx", (unsigned long long)number);
+	return ret;
+}
+/* Moves *text to the next of several names, which commas or blanks separate; false: there are no more. */
+static inline bool periods_next_name(const char **text, size_t *ret_len)
+{
+	*text += strspn(*text, ", ");
+	*ret_len = strcspn(*text, ", ");
+	return *ret_len != 0;
 }
 /* Appends the captures as one JSON object; nothing if there are none. 0 or -ENOMEM. */
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to);

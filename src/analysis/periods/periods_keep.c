@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* periods_keep.c: stores matches in table `period` of their trace. */
-#include <stdio.h>
-
 #include "analysis/periods/periods.h"
 #include "store/made/made.h"
 
 #define KEEP_ORIGIN  "weir.periods"
 #define KEEP_VERSION 1
 
-static void keep_id(struct batch_row *row, enum period_column c, int64_t number)
-{
-	char text[17];
-
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)number);
-	row_set_str(row, c, text);
-}
-
 static int keep_match(const struct periods_found *f, const struct period_match *m,
 		      struct batch_row *row)
 {
 	_cleanup_buf_ struct buf attributes = {0};
+	char id[PERIODS_ID_TEXT];
 	int r = periods_attributes(f, m, &attributes);
 
 	if (r < 0)
@@ -29,13 +20,13 @@ static int keep_match(const struct periods_found *f, const struct period_match *
 	row_set(row, PERIOD_NUMBER, m->number);
 	if (m->parent != PERIOD_NO_PARENT) {
 		row_set(row, PERIOD_PARENT, periods_parent_number(f, m));
-		keep_id(row, PERIOD_PARENT_ID, periods_parent_number(f, m));
+		row_set_str(row, PERIOD_PARENT_ID, periods_id(periods_parent_number(f, m), id));
 	}
 	row_set(row, PERIOD_SPAN_KIND, SPAN_KIND_INTERNAL);
 	row_set(row, PERIOD_SPAN_STATUS, m->status);
 	row_set(row, PERIOD_SOURCE, SPAN_SOURCE_PERIOD);
 	row_set_if(row, m->thread >= 0, PERIOD_THREAD_ID, m->thread);
-	keep_id(row, PERIOD_SPAN_ID, m->number);
+	row_set_str(row, PERIOD_SPAN_ID, periods_id(m->number, id));
 	row_set_str(row, PERIOD_NAME, f->set.items[m->period]->name);
 	row_set_text(row, PERIOD_ATTRIBUTES, buf_bytes(&attributes));
 	return row->r;

@@ -78,16 +78,10 @@ static int groups_parse(struct sums *s, const char *text, struct error *err)
 {
 	int r = text && !*text ? error_set(err, -EINVAL, "--group-by: the captures are missing")
 			       : 0;
+	size_t len;
 
-	while (text && *text && r >= 0) {
-		size_t len;
-
-		text += strspn(text, ", ");
-		len = strcspn(text, ", ");
-		if (len)
-			r = group_part_find(s, text, len, err);
-		text += len;
-	}
+	for (; text && r >= 0 && periods_next_name(&text, &len); text += len)
+		r = group_part_find(s, text, len, err);
 	return r;
 }
 
@@ -107,22 +101,24 @@ static int put_capture(const struct periods_found *f, const struct period_match 
 static int match_group(struct sums *s, const struct period_match *m, struct buf *text,
 		       uint32_t *ret)
 {
-	int r = 0;
+	int r;
 
 	buf_clear(text);
-	for (size_t i = 0; i < s->part_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->part_count; i++) {
 		const struct group_part *part = &s->parts[i];
 		const struct period *p = s->found->set.items[part->period];
 		const struct period_match *of = m;
 
 		while (of && of->period != part->period)
 			of = periods_parent(s->found, of);
-		r = buf_printf(text, "%s%s.%s = ", i ? ", " : "", p->name,
-			       p->captures[part->capture].name);
-		if (r >= 0)
-			r = of ? put_capture(s->found, of, part->capture, text)
-			       : buf_printf(text, "-");
+		buf_printf(text, "%s%s.%s = ", i ? ", " : "", p->name,
+			   p->captures[part->capture].name);
+		if (of)
+			put_capture(s->found, of, part->capture, text);
+		else
+			buf_printf(text, "-");
 	}
+	r = buf_status(text);
 	return r < 0 ? r : intern_add(&s->groups, text->data, text->len, ret);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analysis/periods/definition.h"
+#include "base/fd.h"
 
 #define FILE_MAX (256u << 10) /* bytes of a file of definitions */
 
@@ -34,15 +35,6 @@ static size_t line_len(const char *line, size_t len)
 		}
 	}
 	return len;
-}
-
-static bool is_blank(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (!isspace((unsigned char)text[i]))
-			return false;
-	}
-	return true;
 }
 
 /* Defines the definition collected so far. */
@@ -72,7 +64,7 @@ static int set_lines(struct period_set *s, const char *text, size_t len, const c
 
 		number++;
 		at += whole + 1;
-		if (is_blank(line, n))
+		if (strspn(line, " \t\n\v\f\r") >= n)
 			continue;
 		if (!isspace((unsigned char)*line)) {
 			r = set_define(s, &one, from, began, err);
@@ -100,20 +92,13 @@ int period_file(struct period_set *s, const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_buf_ struct buf text = {0};
-	char room[4096];
-	ssize_t n = 0;
-	int r = 0;
+	int r = fd < 0 ? -errno : fd_read_all(fd, FILE_MAX, &text);
 
-	if (fd < 0)
-		return error_errno(err, -errno, "-f %.500s", path);
-	while (r >= 0 && (n = read(fd, room, sizeof(room))) > 0) {
-		r = buf_append(&text, room, (size_t)n);
-		if (text.len > FILE_MAX)
-			return error_set(err, -EINVAL, "-f %.500s: larger than %u KiB", path,
-					 FILE_MAX >> 10);
-	}
-	if (n < 0 || r < 0)
-		return error_errno(err, r < 0 ? r : -errno, "-f %.500s", path);
+	if (r < 0)
+		return error_errno(err, r, "-f %.500s", path);
+	if (text.len > FILE_MAX)
+		return error_set(err, -EINVAL, "-f %.500s: larger than %u KiB", path,
+				 FILE_MAX >> 10);
 	if (memchr(text.data ? text.data : (const uint8_t *)"", '\0', text.len))
 		return error_set(err, -EINVAL, "-f %.500s: not a text file", path);
 	return set_lines(s, buf_str(&text), text.len, path, err);

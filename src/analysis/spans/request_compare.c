@@ -76,11 +76,6 @@ static int difference_order(const void *a, const void *b)
 	return ORDER(n, m) ?: bytes_compare(x->what, y->what);
 }
 
-static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
-{
-	return intern_add(&q->memory, b->data ? b->data : (const uint8_t *)"", b->len, ret);
-}
-
 /* "orders.ibd: data", or for calls without a file "futex: lock". */
 static int compare_name(struct requests *q, const struct compare_sum *sum, uint32_t *ret)
 {
@@ -92,7 +87,7 @@ static int compare_name(struct requests *q, const struct compare_sum *sum, uint3
 	else
 		file_lines_name(q->files, q->dims, sum->line, &text);
 	r = buf_printf(&text, ": %s", span_time_word(sum->time));
-	return r < 0 ? r : compare_text(q, &text, ret);
+	return r < 0 ? r : intern_add(&q->memory, text.data, text.len, ret);
 }
 
 static int compare_files(struct comparing *k)
@@ -142,8 +137,7 @@ static void compare_times(struct requests *q)
 	for (unsigned int t = 0; t < SPAN_TIMES; t++) {
 		struct requests_difference *d = &c->times[t];
 
-		d->what = (struct bytes){(const uint8_t *)span_time_word(t),
-					 strlen(span_time_word(t))};
+		d->what = bytes_of(span_time_word(t));
 		d->usual = usual[t];
 		d->slow = slow[t];
 	}

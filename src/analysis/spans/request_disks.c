@@ -103,13 +103,9 @@ static int tree_take_part(void *arg, const struct batch *b, uint32_t row, int64_
 		.via = tree->calls[call].via,
 		.time = tree->calls[call].time,
 	};
-	r = intern_add(&t->q->memory, disk.len ? disk.data : (const uint8_t *)"disk",
-		       disk.len ? disk.len : 4, &is.disk);
-	if (r < 0 ||
-	    grow((void **)&tree->calls, &tree->call_cap, tree->call_count + 1, sizeof(is)) < 0)
-		return -ENOMEM;
-	tree->calls[tree->call_count++] = is;
-	return 0;
+	disk = disk.len ? disk : bytes_of("disk");
+	r = intern_add(&t->q->memory, disk.data, disk.len, &is.disk);
+	return r < 0 ? r : array_add(tree->calls, tree->call_count, tree->call_cap, is);
 }
 
 int requests_tree_disks(struct requests *q, const struct analysis_input *in, int64_t from,

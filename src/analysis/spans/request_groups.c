@@ -82,55 +82,39 @@ static void groups_finish(struct requests *q)
 	array_sort(q->groups, q->group_count, group_order);
 }
 
-/* The group with a key, created if there is none. */
-static struct requests_group *request_group(struct requests *q, struct map *index, uint64_t key,
-					    const struct requests_group *as)
+/* The key of a span's group, by name, or by the value of an attribute; the rest is that of a new group. */
+static uint64_t request_group_key(const struct requests *q, uint32_t span, const char *attribute,
+				  struct requests_group *ret)
 {
-	bool is_new;
-	struct requests_group *g =
-		array_of_key(q->groups, q->group_count, q->group_cap, index, key, &is_new);
+	const struct span *k = &q->spans.all[span];
+	struct bytes value;
+	bool has;
 
-	if (g && is_new)
-		*g = *as;
-	return g;
-}
-
-int requests_group_names(struct requests *q)
-{
-	struct map index = {0};
-	int r = 0;
-
-	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
-		const struct span *k = &q->spans.all[q->chosen[i]];
-		const struct requests_group as = {.name = requests_name(q, q->chosen[i]),
-						  .part = k->parent != SPAN_NONE,
-						  .period = k->period};
-		uint64_t key = hash_u64((uint64_t)k->name << 2 | as.part << 1 | as.period);
-		struct requests_group *g = request_group(q, &index, key, &as);
-
-		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
+	*ret = (struct requests_group){.part = k->parent != SPAN_NONE};
+	if (!attribute) {
+		ret->name = requests_name(q, span);
+		ret->period = k->period;
+		return hash_u64((uint64_t)k->name << 2 | ret->part << 1 | ret->period);
 	}
-	map_free(&index);
-	groups_finish(q);
-	return r;
+	/* attributes are stored in a vocabulary that is complete by now */
+	has = json_member(spanset_text(&q->spans, k->attributes), bytes_of(attribute), &value);
+	ret->name = has ? value : bytes_of("(without)");
+	return hash_bytes(ret->name.data, ret->name.len) << 1 | !has;
 }
 
-int requests_group_by(struct requests *q, const char *key)
+int requests_group(struct requests *q, const char *attribute)
 {
-	const struct bytes name = {(const uint8_t *)key, strlen(key)};
 	struct map index = {0};
 	int r = 0;
 
 	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
-		const struct span *k = &q->spans.all[q->chosen[i]];
-		struct bytes value;
-		bool has = json_member(spanset_text(&q->spans, k->attributes), name, &value);
-		struct requests_group as = {.part = k->parent != SPAN_NONE}, *g;
+		struct requests_group as, *g;
+		uint64_t key = request_group_key(q, q->chosen[i], attribute, &as);
+		bool is_new;
 
-		/* attributes are stored in a vocabulary that is complete by now */
-		as.name = has ? value : (struct bytes){(const uint8_t *)"(without)", 9};
-		g = request_group(q, &index, hash_bytes(as.name.data, as.name.len) << 1 | !has,
-				  &as);
+		g = array_of_key(q->groups, q->group_count, q->group_cap, &index, key, &is_new);
+		if (g && is_new)
+			*g = as;
 		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
 	}
 	map_free(&index);

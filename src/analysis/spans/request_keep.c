@@ -22,11 +22,10 @@ static int span_op_call(void *arg, const struct span_call *c)
 {
 	struct keeping *k = arg;
 	int64_t id = batch_row_id(c->b, c->row);
-	int r = spanset_sum(&k->q->spans, c);
 	struct batch_row row;
 
-	if (r < 0 || c->unselected)
-		return r;
+	if (c->unselected)
+		return 0;
 	row = store_made_row(k->to, k->err);
 	row_set(&row, SPAN_OP_START, c->start);
 	row_set(&row, SPAN_OP_DUR, c->part);
@@ -38,29 +37,17 @@ static int span_op_call(void *arg, const struct span_call *c)
 	return row.r;
 }
 
-static int span_op_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
-{
-	struct keeping *k = arg;
-
-	return spanset_sum_stall(&k->q->spans, span, start, stop);
-}
-
 static int span_op_rows(void *arg, struct store_writer *w, struct error *err)
 {
 	struct keeping *k = arg;
-	struct span_pass p = {.from = INT64_MAX,
-			      .to = INT64_MAX,
-			      .of = SPAN_NONE,
-			      .unselected = true,
-			      .call = span_op_call,
-			      .stall = span_op_stall,
-			      .arg = k};
+	struct span_pass p = {
+		.of = SPAN_NONE, .sum = true, .unselected = true, .call = span_op_call, .arg = k};
 
 	k->to = w;
 	k->err = err;
 	k->q->kept = 0;
-	for (uint32_t i = 0; i < k->q->spans.count; i++)
-		p.from = MIN(p.from, k->q->spans.all[i].start);
+	spanset_range(&k->q->spans, &p.from, &p.to);
+	p.to = INT64_MAX;
 	return spanset_pass(&k->q->spans, k->in, &k->in->runs[0], &p, err);
 }
 

@@ -71,7 +71,7 @@ static int tree_take(void *arg, const struct span_call *c)
 {
 	struct requests *q = arg;
 	struct requests_tree *t = &q->tree;
-	struct requests_call *k;
+	struct requests_call is;
 
 	if (!tree_is_in(q, c->span))
 		return 0;
@@ -79,10 +79,7 @@ static int tree_take(void *arg, const struct span_call *c)
 		t->left_out++;
 		return 0;
 	}
-	if (grow((void **)&t->calls, &t->call_cap, t->call_count + 1, sizeof(*t->calls)) < 0)
-		return -ENOMEM;
-	k = &t->calls[t->call_count++];
-	*k = (struct requests_call){
+	is = (struct requests_call){
 		.start = c->start,
 		.stop = c->stop,
 		.part = c->part,
@@ -101,7 +98,7 @@ static int tree_take(void *arg, const struct span_call *c)
 		.aside = batch_get(c->b, OP_KIND, c->row, KIND_SYSCALL) != KIND_SYSCALL,
 		.time = (uint8_t)span_time_of(c->b, c->row),
 	};
-	return 0;
+	return array_add(t->calls, t->call_count, t->call_cap, is);
 }
 
 /* ---- its lines ---- */

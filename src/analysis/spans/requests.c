@@ -16,7 +16,7 @@ struct bytes requests_name(const struct requests *q, uint32_t span)
 {
 	struct bytes name = spanset_text(&q->spans, q->spans.all[span].name);
 
-	return name.len ? name : (struct bytes){(const uint8_t *)"(no name)", 9};
+	return name.len ? name : bytes_of("(no name)");
 }
 
 /* ---- selection ---- */
@@ -121,7 +121,7 @@ static int requests_check_key(const struct requests *q, const struct requests_op
 
 	if (!o->by || !strcmp(o->by, "name") || !q->spans.count || in->shared)
 		return 0;
-	key = (struct bytes){(const uint8_t *)o->by + 5, strlen(o->by + 5)};
+	key = bytes_of(o->by + 5);
 	for (uint32_t i = 0; i < q->spans.count; i++) {
 		if (json_member(spanset_text(&q->spans, q->spans.all[i].attributes), key, &value))
 			return 0;
@@ -208,22 +208,13 @@ static int requests_check(const void *options, struct error *err)
 static int requests_sum_all(struct requests *q, const struct analysis_input *in, struct error *err)
 {
 	struct spans *s = &q->spans;
-	struct span_pass p = {.from = INT64_MAX,
-			      .to = in->runs[0].to == INT64_MAX ? INT64_MAX : INT64_MIN,
-			      .of = SPAN_NONE,
-			      .unselected = true,
-			      .call = spanset_sum,
-			      .stall = spanset_sum_stall,
-			      .arg = s};
+	struct span_pass p = {.of = SPAN_NONE, .sum = true, .unselected = true};
 	int r;
 
-	for (uint32_t i = 0; i < s->count; i++) {
-		p.from = MIN(p.from, s->all[i].start);
-		p.to = MAX(p.to, s->all[i].stop);
-	}
+	spanset_range(s, &p.from, &p.to);
+	if (in->runs[0].to == INT64_MAX)
+		p.to = INT64_MAX;
 	r = s->count ? spanset_pass(s, in, &in->runs[0], &p, err) : 0;
-	if (r < 0)
-		return r;
 	spanset_settle(s);
 	return r;
 }
@@ -240,8 +231,7 @@ static int request_order_slowest(const void *a, const void *b, void *arg)
 static int requests_make(struct requests *q, const struct analysis_input *in,
 			 const struct requests_options *o, struct error *err)
 {
-	int r = o->by && strcmp(o->by, "name") != 0 ? requests_group_by(q, o->by + 5)
-						    : requests_group_names(q);
+	int r = requests_group(q, o->by && strcmp(o->by, "name") != 0 ? o->by + 5 : NULL);
 
 	if (r >= 0 && q->view == REQUESTS_TREE)
 		r = requests_make_tree(q, in, o->tree, o->overlap, err);

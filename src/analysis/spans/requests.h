@@ -163,9 +163,8 @@ int requests_line_name(const struct requests *q, const struct requests_line *l, 
 
 /* ---- internal ---- */
 
-/* Groups the selected spans by name, or by the value of an attribute. */
-int requests_group_names(struct requests *q);
-int requests_group_by(struct requests *q, const char *key);
+/* Groups the selected spans by name, or by the value of an attribute (NULL: none). */
+int requests_group(struct requests *q, const char *attribute);
 /* The group with most time. NULL: no groups. */
 const struct requests_group *requests_largest(const struct requests *q);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,

@@ -16,6 +16,11 @@
 
 /* ns after the end of the last span within which its calls may end */
 #define JOIN_AHEAD 1000000000ll
+#define JOIN_COLUMNS                                                                            \
+	(1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_KIND |           \
+	 1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_RET | 1ull << OP_BYTES | 1ull << OP_FD | \
+	 1ull << OP_FILE_ID | 1ull << OP_FD2 | 1ull << OP_FILE2_ID | 1ull << OP_A0 |            \
+	 1ull << OP_A1 | 1ull << OP_A3 | 1ull << OP_RUNQ | 1ull << OP_WAKER_ID)
 
 enum join_kind {
 	JOIN_WRITE, /* what: the stream that it writes to */
@@ -112,10 +117,7 @@ static int join_put(struct joining *g, const struct join_event *e)
 		g->s->unjoined++;
 		return 0;
 	}
-	if (grow((void **)&g->events, &g->cap, g->count + 1, sizeof(*e)) < 0)
-		return -ENOMEM;
-	g->events[g->count++] = *e;
-	return 0;
+	return array_add(g->events, g->count, g->cap, *e);
 }
 
 /*
@@ -264,29 +266,13 @@ static int join_row(void *arg, const struct batch *b, uint32_t row, int64_t end)
 	return role == ROLE_NONE ? 0 : join_take(g, b, row, role, end);
 }
 
-static uint64_t join_columns(void)
-{
-	static const unsigned int columns[] = {
-		OP_START,    OP_DUR,	  OP_THREAD_ID, OP_KIND,    OP_OP, OP_CLASS,
-		OP_RET,	     OP_BYTES,	  OP_FD,	OP_FILE_ID, OP_A1, OP_RUNQ,
-		OP_WAKER_ID, OP_FILE2_ID, OP_FD2,	OP_A0,	    OP_A3};
-	uint64_t set = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		set |= 1ull << columns[i];
-	return set;
-}
-
 static int join_gather(struct joining *g, const struct analysis_input *in,
 		       const struct analysis_run *run, struct error *err)
 {
-	struct scan_request q = {
-		.table = TABLE_OP, .columns = join_columns(), .from = INT64_MAX, .to = INT64_MIN};
+	struct scan_request q = {.table = TABLE_OP, .columns = JOIN_COLUMNS};
 
-	for (uint32_t i = 0; i < g->s->count; i++) {
-		q.from = MIN(q.from, g->s->all[i].start);
-		q.to = MAX(q.to, add_sat_signed(g->s->all[i].stop, JOIN_AHEAD));
-	}
+	spanset_range(g->s, &q.from, &q.to);
+	q.to = add_sat_signed(q.to, JOIN_AHEAD);
 	return analysis_scan(in, run, &q, join_row, g, err);
 }
 
@@ -316,11 +302,9 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 
 	if (target == SPAN_NONE || target == task || stop <= start)
 		return 0;
-	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
-		return -ENOMEM;
 	assert(target <= INT32_MAX); /* each thread takes more memory than a byte */
-	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
-	return 0;
+	return array_add(j->waits, j->wait_count, j->wait_cap,
+			 (struct span_wait){start, stop, task, target & INT32_MAX, idle});
 }
 
 /* A poll turns out to be for new work: the thread's previous work had ended before. */

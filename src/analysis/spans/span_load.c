@@ -69,7 +69,7 @@ static int span_text(struct spans *s, const struct batch *b, unsigned int column
 {
 	struct bytes t = batch_get_bytes(b, column, row);
 
-	return intern_add(&s->texts, t.len ? t.data : (const uint8_t *)"", t.len, ret);
+	return intern_add(&s->texts, t.data, t.len, ret);
 }
 
 /* Adds a span and its key. */
@@ -98,18 +98,19 @@ static int span_add(struct span_load *l, struct span **ret, struct span_key **re
 
 static int span_texts(struct spans *s, struct span *k, const struct batch *b, size_t row)
 {
-	int r = span_text(s, b, SPAN_NAME, row, &k->name);
+	const struct {
+		unsigned int column;
+		uint32_t *to;
+	} texts[] = {{SPAN_NAME, &k->name},
+		     {SPAN_SERVICE, &k->service},
+		     {SPAN_TRACE_ID, &k->trace_id},
+		     {SPAN_SPAN_ID, &k->span_id},
+		     {SPAN_ATTRIBUTES, &k->attributes}};
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	r = span_text(s, b, SPAN_SERVICE, row, &k->service);
-	if (r < 0)
-		return r;
-	r = span_text(s, b, SPAN_TRACE_ID, row, &k->trace_id);
-	if (r < 0)
-		return r;
-	r = span_text(s, b, SPAN_SPAN_ID, row, &k->span_id);
-	return r < 0 ? r : span_text(s, b, SPAN_ATTRIBUTES, row, &k->attributes);
+	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
+		r = span_text(s, b, texts[i].column, row, texts[i].to);
+	return r;
 }
 
 static int span_take(struct span_load *l, const struct batch *b, size_t row)
@@ -161,9 +162,8 @@ static int span_take_context(struct span_load *l, const struct batch *b, size_t 
 	l->s->unsure += batch_get(b, CONTEXT_UNSURE, row, 0) != 0;
 	if (!is.ids || is.thread_id < 0)
 		return 0;
-	if (grow((void **)&l->carried, &l->carried_cap, l->carried_count + 1, sizeof(is)) < 0)
+	if (array_add(l->carried, l->carried_count, l->carried_cap, is) < 0)
 		return -ENOMEM;
-	l->carried[l->carried_count++] = is;
 	if (map_get(&l->by_ids, is.ids, &at)) {
 		k = &l->s->all[at];
 		if (k->of_context) {
@@ -362,11 +362,8 @@ static int span_arrange(struct span_load *l)
 
 	span_sort(l);
 	r = span_index(l, false);
-	if (r < 0)
-		return r;
-	r = span_index(l, true);
-	if (r < 0)
-		return r;
+	if (r >= 0)
+		r = span_index(l, true);
 	for (uint32_t i = 0; i < l->s->count && r >= 0; i++)
 		span_find_parent(l, i);
 	if (r < 0)
@@ -449,6 +446,16 @@ void spanset_free(struct spans *s)
 struct bytes spanset_text(const struct spans *s, uint32_t text)
 {
 	return intern_get(&s->texts, text);
+}
+
+void spanset_range(const struct spans *s, int64_t *ret_from, int64_t *ret_to)
+{
+	*ret_from = INT64_MAX;
+	*ret_to = INT64_MIN;
+	for (uint32_t i = 0; i < s->count; i++) {
+		*ret_from = MIN(*ret_from, s->all[i].start);
+		*ret_to = MAX(*ret_to, s->all[i].stop);
+	}
 }
 
 uint32_t spanset_find(const struct spans *s, int64_t number)

@@ -12,6 +12,11 @@
 
 /* ns after the end of the last span within which its calls may end */
 #define SPAN_AHEAD_MAX 1000000000ll
+#define PASS_COLUMNS                                                                            \
+	(1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_KIND |           \
+	 1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_ERR | 1ull << OP_BYTES | 1ull << OP_A1 | \
+	 1ull << OP_RUNQ | 1ull << OP_IO_WAIT | 1ull << OP_SLEEP | 1ull << OP_CPU_TIME |        \
+	 1ull << OP_IO_QUEUED | 1ull << OP_IO_DEVICE)
 
 static const char *const time_words[] = {"program", "stalled", "data", "meta",	"sync",
 					 "net",	    "lock",    "wait", "other", "unselected"};
@@ -163,9 +168,9 @@ static void span_sum_waited(struct spans *s, const struct span_call *c)
 	}
 }
 
-int spanset_sum(void *arg, const struct span_call *c)
+/* Adds a call to its span and all ancestors. */
+static int span_sum_call(struct spans *s, const struct span_call *c)
 {
-	struct spans *s = arg;
 	enum span_time t = span_time_of(c->b, c->row);
 	int r = 0;
 
@@ -187,9 +192,9 @@ int spanset_sum(void *arg, const struct span_call *c)
 	return r;
 }
 
-int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
+/* The same for a time without a CPU. */
+static int span_sum_stall(struct spans *s, uint32_t span, int64_t start, int64_t stop)
 {
-	struct spans *s = arg;
 	int r = 0;
 
 	for (uint32_t at = span; at != SPAN_NONE && r >= 0; at = s->all[at].parent) {
@@ -295,20 +300,6 @@ static int span_passing_select(struct span_passing *at, const struct analysis_ru
 	return r < 0 ? error_errno(err, r, "cannot prepare the selection") : 0;
 }
 
-static uint64_t pass_columns(void)
-{
-	static const unsigned int columns[] = {
-		OP_START,   OP_DUR,   OP_THREAD_ID, OP_KIND,	  OP_OP,
-		OP_CLASS,   OP_ERR,   OP_BYTES,	    OP_A1,	  OP_RUNQ,
-		OP_IO_WAIT, OP_SLEEP, OP_CPU_TIME,  OP_IO_QUEUED, OP_IO_DEVICE,
-	};
-	uint64_t set = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		set |= 1ull << columns[i];
-	return set;
-}
-
 /*
  * True if the call belongs to a request that is open on the very thread of the waiting span: an event loop, which waits
  * for several requests at once.
@@ -322,6 +313,18 @@ static bool span_is_beside(const struct spans *s, const struct span *waiting,
 	       root->start <= c->start && c->start < root->stop &&
 	       span_places_task(s->places, root->thread_id, false) ==
 		       span_places_task(s->places, waiting->thread_id, false);
+}
+
+static bool span_pass_gives(const struct span_passing *at)
+{
+	return at->p->sum || at->p->call;
+}
+
+static int span_pass_give(const struct span_passing *at, const struct span_call *c)
+{
+	int r = at->p->sum ? span_sum_call(at->s, c) : 0;
+
+	return r < 0 || !at->p->call ? r : at->p->call(at->p->arg, c);
 }
 
 /* Passes on the spans that wait for the call: those of requests to which it does not belong. */
@@ -346,7 +349,7 @@ static int span_pass_waits(struct span_passing *at, uint32_t task, struct span_c
 		c->span = s->joins->found[i].span;
 		c->via = VIA_WAIT;
 		c->part = s->joins->found[i].part;
-		r = at->p->call(at->p->arg, c);
+		r = span_pass_give(at, c);
 	}
 	return r;
 }
@@ -365,7 +368,7 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 			      .seen = ++at->seen};
 	uint32_t task = span_places_task(at->s->places, batch_get(b, OP_THREAD_ID, row, -1), false);
 	size_t n = span_places_of(at->s->places, task, b, row, start, members);
-	bool told = at->p->call && (!unselected || at->p->unselected), is_of = false;
+	bool told = span_pass_gives(at) && (!unselected || at->p->unselected), is_of = false;
 	int r = at->p->row && !unselected ? at->p->row(at->p->arg, &c, members, n) : 0;
 
 	for (size_t i = 0; i < n && told && r >= 0; i++) {
@@ -375,16 +378,16 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.span = members[i].span;
 		c.via = members[i].via;
 		c.part = pass_part(k, &c);
-		r = at->p->call(at->p->arg, &c);
+		r = span_pass_give(at, &c);
 	}
-	if (r >= 0 && at->p->call)
+	if (r >= 0 && span_pass_gives(at))
 		r = span_pass_waits(at, task, &c, members, n, &is_of);
 	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
 	    c.stop > at->p->from) {
 		c.span = at->p->of;
 		c.via = VIA_TIME;
 		c.part = pass_part(&at->s->all[c.span], &c);
-		r = at->p->call(at->p->arg, &c);
+		r = span_pass_give(at, &c);
 	}
 	return r;
 }
@@ -393,26 +396,27 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 {
 	int64_t start = batch_get(b, SCHED_START, row, 0),
 		stop = add_sat_signed(start, MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0));
-	int64_t thread = batch_get(b, SCHED_THREAD_ID, row, -1);
-	uint32_t spans[SPAN_LANES_MAX];
-	size_t n;
+	uint32_t task =
+		span_places_task(at->s->places, batch_get(b, SCHED_THREAD_ID, row, -1), false);
+	/* by a clock other than the kernel's a span may seem to begin in the meantime; a span found twice counts once */
+	int64_t looks[] = {start, stop - 1};
 	int r = 0;
 
 	/*
 	 * A thread that blocks in a call resumes in it: the time belongs to that call. A preempted one may have left
 	 * the call meanwhile.
 	 */
-	if (!batch_is_null(b, SCHED_OP, row) &&
-	    batch_get(b, SCHED_WHY, row, WHY_PREEMPTED) < WHY_PREEMPTED)
+	if (task == SPAN_NONE || stop <= start ||
+	    (!batch_is_null(b, SCHED_OP, row) &&
+	     batch_get(b, SCHED_WHY, row, WHY_PREEMPTED) < WHY_PREEMPTED))
 		return 0;
-	n = span_places_at(at->s->places, thread, start, spans);
+	for (size_t k = 0; k < ARRAY_SIZE(looks) && r >= 0; k++) {
+		uint32_t spans[SPAN_LANES_MAX];
+		size_t n = span_places_look(at->s->places, task, looks[k], true, spans);
 
-	for (size_t i = 0; i < n && r >= 0; i++)
-		r = at->p->stall(at->p->arg, spans[i], start, stop);
-	/* by a clock other than the kernel's a span may seem to begin in the meantime; a span found twice counts once */
-	n = stop > start && r >= 0 ? span_places_at(at->s->places, thread, stop - 1, spans) : 0;
-	for (size_t i = 0; i < n && r >= 0; i++)
-		r = at->p->stall(at->p->arg, spans[i], start, stop);
+		for (size_t i = 0; i < n && r >= 0; i++)
+			r = span_sum_stall(at->s, spans[i], start, stop);
+	}
 	return r;
 }
 
@@ -468,8 +472,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	bool open = to > run->last;
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,
-		 .columns =
-			 p->columns | pass_columns() | (run->where ? expr_columns(run->where) : 0),
+		 .columns = p->columns | PASS_COLUMNS | (run->where ? expr_columns(run->where) : 0),
 		 .from = open ? MIN(p->from, s->earliest) : p->from,
 		 .to = open ? INT64_MAX : to,
 		 .unended = open,
@@ -483,7 +486,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	int r = p->unselected ? span_passing_select(&at, run, err) : 0;
 
 	if (r >= 0)
-		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
+		r = engine_merge_new(&m, run->store, NULL, q, p->sum && s->sched ? 2 : 1, err);
 	span_places_restart(s->places);
 	span_joins_restart(s->joins);
 	return r < 0 ? r : span_pass_rows(&at, in, m, err);

@@ -271,11 +271,9 @@ int span_places_context(struct span_places *p, int64_t thread_id, int64_t start,
 {
 	struct span_task *t = place_task(p, thread_id, true);
 
-	if (!t ||
-	    grow((void **)&t->carries, &t->carry_cap, t->carry_count + 1, sizeof(*t->carries)) < 0)
-		return -ENOMEM;
-	t->carries[t->carry_count++] = (struct span_carry){start, stop, span};
-	return 0;
+	return t ? array_add(t->carries, t->carry_count, t->carry_cap,
+			     (struct span_carry){start, stop, span})
+		 : -ENOMEM;
 }
 
 static int carry_order(const void *a, const void *b)
@@ -287,11 +285,8 @@ static int carry_order(const void *a, const void *b)
 
 void span_places_ready(struct span_places *p)
 {
-	for (size_t i = 0; i < p->task_count; i++) {
-		if (p->tasks[i].carry_count)
-			qsort(p->tasks[i].carries, p->tasks[i].carry_count,
-			      sizeof(struct span_carry), carry_order);
-	}
+	for (size_t i = 0; i < p->task_count; i++)
+		array_sort(p->tasks[i].carries, p->tasks[i].carry_count, carry_order);
 }
 
 void span_places_restart(struct span_places *p)
@@ -501,17 +496,5 @@ size_t span_places_of(struct span_places *p, uint32_t task, const struct batch *
 			     : i >= own || request ? VIA_WORK
 						   : VIA_THREAD;
 	}
-	return n;
-}
-
-size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
-		      uint32_t ret[static SPAN_LANES_MAX])
-{
-	struct span_task *t = thread_id < 0 ? NULL : place_task(p, thread_id, false);
-	struct span_found got[SPAN_LANES_MAX];
-	size_t ignored, n = t ? place_look(p, t, at, true, got, &ignored) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		ret[i] = got[i].span;
 	return n;
 }

@@ -92,13 +92,14 @@ static int tabling_turns(struct span_tabling *t, uint32_t span, uint64_t peer, i
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int tabling_turn(struct span_tabling *t, const struct span_call *c)
+static int tabling_call(void *arg, const struct span_call *c)
 {
+	struct span_tabling *t = arg;
 	int64_t op = batch_get(c->b, OP_OP, c->row, -1),
 		file = batch_get(c->b, OP_FILE_ID, c->row, -1);
 	uint8_t role = op >= 0 && op < OP_CODE_MAX ? t->roles[op] : 0;
 	uint64_t peer = 0;
-	int r = role && file >= 0 && batch_get(c->b, OP_RET, c->row, 0) > 0
+	int r = role && file >= 0 && batch_get(c->b, OP_RET, c->row, 0) > 0 && c->via != VIA_WAIT
 			? tabling_peer(t, file, &peer)
 			: 0;
 
@@ -121,21 +122,6 @@ static int tabling_turn(struct span_tabling *t, const struct span_call *c)
 		}
 	}
 	return r;
-}
-
-static int tabling_call(void *arg, const struct span_call *c)
-{
-	struct span_tabling *t = arg;
-	int r = spanset_sum(&t->spans, c);
-
-	return r < 0 || c->via == VIA_WAIT ? r : tabling_turn(t, c);
-}
-
-static int tabling_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
-{
-	struct span_tabling *t = arg;
-
-	return spanset_sum_stall(&t->spans, span, start, stop);
 }
 
 /* ---- rows ---- */
@@ -228,20 +214,15 @@ int span_table_make(const struct analysis_input *in, const struct analysis_run *
 		.table = TABLE_SPAN_SUM, .origin = TABLE_ORIGIN, .version = TABLE_VERSION};
 	_cleanup_(span_tabling_free) struct span_tabling t = {.dims = store_dims(run->store)};
 	bool partial = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
-	struct span_pass p = {.from = INT64_MAX,
-			      .to = INT64_MIN,
-			      .of = SPAN_NONE,
+	struct span_pass p = {.of = SPAN_NONE,
+			      .sum = true,
 			      .columns = 1ull << OP_RET | 1ull << OP_FILE_ID,
 			      .call = tabling_call,
-			      .stall = tabling_stall,
 			      .arg = &t};
 	int r = spanset_load(&t.spans, in, run, err);
 
 	tabling_roles(&t);
-	for (uint32_t i = 0; i < t.spans.count && r >= 0; i++) {
-		p.from = MIN(p.from, t.spans.all[i].start);
-		p.to = MAX(p.to, t.spans.all[i].stop);
-	}
+	spanset_range(&t.spans, &p.from, &p.to);
 	if (r >= 0 && t.spans.count)
 		r = spanset_pass(&t.spans, in, run, &p, err);
 	if (r >= 0) {

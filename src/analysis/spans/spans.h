@@ -143,7 +143,7 @@ struct spans {
 	uint32_t crossed; /* another span on the thread began within them and ended after them */
 	uint64_t contexts, unsure; /* rows of context, and those of threads with an event loop */
 	uint64_t unjoined;	   /* waits and hand-overs left out at the limit */
-	/* results of spanset_sum() */
+	/* results of a pass that sums */
 	uint64_t calls_via[SPAN_VIAS];
 	int64_t time_via[SPAN_VIAS];
 	int64_t (*phases)[SPAN_PHASES]; /* [count], as sums; NULL: no call had phases */
@@ -158,6 +158,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 void spanset_free(struct spans *s);
 #define _cleanup_spanset_ _cleanup_(spanset_free)
 struct bytes spanset_text(const struct spans *s, uint32_t text);
+/* The start of the first span and the end of the last; INT64_MAX and INT64_MIN if there are none. */
+void spanset_range(const struct spans *s, int64_t *ret_from, int64_t *ret_to);
 /* The span with this number, or SPAN_NONE. */
 uint32_t spanset_find(const struct spans *s, int64_t number);
 /* A key for a span number that is unique over recordings, given by the thread's id (-1: unknown), and over both tables. */
@@ -185,16 +187,15 @@ struct span_pass {
 	bool time;	    /* also calls that merely overlap: only for `of` */
 	bool unselected;    /* also calls excluded by the selection, except for `time` */
 	uint32_t of;	    /* SPAN_NONE: calls of all spans */
+	bool sum;	    /* adds calls, and times without a CPU, to the sums of the spans */
 	uint64_t columns;   /* columns of op to read in addition to the required ones */
-	span_call_fn *call; /* NULL: not wanted */
+	span_call_fn *call; /* after its call is in the sums; NULL: not wanted */
 	/*
 	 * May be NULL: called once per selected call, with the spans to which it belongs, except by `wait` and `time`;
 	 * there may be none.
 	 */
 	int (*row)(void *arg, const struct span_call *c, const struct span_member *members,
 		   size_t count);
-	/* May be NULL: called for each time in which a span's thread had no CPU, in calls or not, in one order with them. */
-	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
 	void *arg;
 };
 int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
@@ -202,11 +203,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 /* The part of a span's time to which a call belongs. */
 enum span_time span_time_of(const struct batch *b, size_t row);
 
-/* Adds a call to its span and all ancestors. The argument is the struct spans. */
-int spanset_sum(void *arg, const struct span_call *c);
-/* The same for a time without a CPU. */
-int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop);
-/* Call after the last call: frees data needed only during the pass. */
+/* Call after a pass that sums: frees data needed only during it. */
 void spanset_settle(struct spans *s);
 /* Call after that: the parts of a span's dur; their sum is dur. */
 void spanset_times(const struct span *k, int64_t ret[static SPAN_TIMES]);
@@ -238,9 +235,6 @@ struct span_member {
 	uint32_t span;
 	uint8_t via; /* enum block_via */
 };
-/* The spans that a thread works on at a time; at most SPAN_LANES_MAX. */
-size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
-		      uint32_t ret[static SPAN_LANES_MAX]);
 /*
  * The spans of a task's call that began at `start`; returns their number. Calls must come in the order of their ends.
  * SPAN_NONE: the thread has no task, and the call no span.

@@ -8,37 +8,27 @@
 #include "exchange/otlp/proto.h"
 
 /* clang-format off */
-static const struct proto_field partial_fields[] = {
+static const struct proto_field partial[] = {
 	{1, PROTO_INT64, "rejectedSpans"},
 	{2, PROTO_STRING, "errorMessage"},
 	{0},
 };
-static const struct proto_message partial = {"ExportTracePartialSuccess", partial_fields};
-static const struct proto_field response_fields[] = {
-	{1, PROTO_MESSAGE, "partialSuccess", .message = &partial},
+static const struct proto_field response[] = {
+	{1, PROTO_MESSAGE, "partialSuccess", .message = partial},
 	{0},
 };
-static const struct proto_message response = {"ExportTraceServiceResponse", response_fields};
-static const struct proto_field refusal_fields[] = {
+static const struct proto_field refusal[] = {
 	{1, PROTO_UINT, "code"},
 	{2, PROTO_STRING, "message"},
 	{0},
 };
-static const struct proto_message refusal = {"Status", refusal_fields};
 /* clang-format on */
 
-static int body_append(const char *data, size_t len, void *to)
-{
-	return buf_append(to, data, len);
-}
-
-static int put(struct buf *to, bool protobuf, const struct proto_message *m, const json_t *j)
+static int put(struct buf *to, bool protobuf, const struct proto_field *message, const json_t *j)
 {
 	if (!j)
 		return -ENOMEM;
-	if (protobuf)
-		return proto_write(to, m, j);
-	return json_dump_callback(j, body_append, to, JSON_COMPACT) < 0 ? -ENOMEM : 0;
+	return protobuf ? proto_write(to, message, j) : json_write(to, j);
 }
 
 int otlp_response(struct buf *to, bool protobuf, uint64_t rejected, const char *message)
@@ -52,7 +42,7 @@ int otlp_response(struct buf *to, bool protobuf, uint64_t rejected, const char *
 			      "errorMessage", message);
 	else
 		j = json_object();
-	return put(to, protobuf, &response, j);
+	return put(to, protobuf, response, j);
 }
 
 int otlp_refusal(struct buf *to, bool protobuf, unsigned int code, const char *message)
@@ -61,5 +51,5 @@ int otlp_refusal(struct buf *to, bool protobuf, unsigned int code, const char *m
 	_cleanup_json_ json_t *j = json_pack("{s:i, s:o}", "code", (int)code, "message",
 					     json_of_bytes(message, strlen(message), &mended));
 
-	return put(to, protobuf, &refusal, j);
+	return put(to, protobuf, refusal, j);
 }

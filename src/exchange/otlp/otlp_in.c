@@ -46,6 +46,20 @@ static int otlp_keep(json_t *attributes, const char *name, const json_t *value)
 	return json_object_set(attributes, name, (json_t *)value) < 0 ? -ENOMEM : 0;
 }
 
+struct otlp_member {
+	const char *name;
+	const json_t *value;
+};
+
+static int otlp_keep_all(json_t *attributes, const struct otlp_member *all, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = otlp_keep(attributes, all[i].name, all[i].value);
+	return r;
+}
+
 /* ---- resource and scope ---- */
 
 void otlp_group_free(struct otlp_group *g)
@@ -106,11 +120,11 @@ int otlp_group_scope(struct otlp_group *g, const json_t *scope, const json_t *sc
 	r = otlp_plain_list(json_object_get(scope, "attributes"), attributes, 0);
 	if (r < 0)
 		return wrong_value(&g->at, r, err);
-	r = otlp_keep(to, "name", json_object_get(scope, "name"));
-	if (r >= 0)
-		r = otlp_keep(to, "version", json_object_get(scope, "version"));
-	if (r >= 0)
-		r = otlp_keep(to, "attributes", attributes);
+	r = otlp_keep_all(to,
+			  (struct otlp_member[]){{"name", json_object_get(scope, "name")},
+						 {"version", json_object_get(scope, "version")},
+						 {"attributes", attributes}},
+			  3);
 	g->scope_len = otlp_length(to, schema);
 	return r < 0 ? no_memory(err) : 0;
 }
@@ -149,8 +163,11 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 /* Adds the attributes shared with other spans, if the limit allows one more copy. */
 static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in)
 {
+	const struct otlp_member common[] = {{NAME_RESOURCE, g->resource},
+					     {NAME_RESOURCE_SCHEMA, g->resource_schema},
+					     {NAME_SCOPE, g->scope},
+					     {NAME_SCOPE_SCHEMA, g->scope_schema}};
 	size_t bytes = g->resource_len + g->scope_len;
-	int r;
 
 	if (!spans_in_room(g->to, bytes)) {
 		spans_in_shorten(&in->service, SPANS_SERVICE_SHORT);
@@ -158,23 +175,13 @@ static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in
 			       ? -ENOMEM
 			       : 0;
 	}
-	r = otlp_keep(to, NAME_RESOURCE, g->resource);
-	if (r < 0)
-		return r;
-	r = otlp_keep(to, NAME_RESOURCE_SCHEMA, g->resource_schema);
-	if (r < 0)
-		return r;
-	r = otlp_keep(to, NAME_SCOPE, g->scope);
-	return r < 0 ? r : otlp_keep(to, NAME_SCOPE_SCHEMA, g->scope_schema);
+	return otlp_keep_all(to, common, ARRAY_SIZE(common));
 }
 
 /* Adds properties that OTLP keeps outside the attributes. */
 static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to, struct error *err)
 {
-	const struct {
-		const char *name;
-		const json_t *value;
-	} extras[] = {
+	const struct otlp_member extras[] = {
 		{NAME_TRACE_STATE, json_object_get(span, "traceState")},
 		{NAME_FLAGS, json_object_get(span, "flags")},
 		{NAME_NO_ATTRIBUTES, json_object_get(span, "droppedAttributesCount")},
@@ -183,10 +190,8 @@ static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to
 		{NAME_DESCRIPTION, json_object_get(json_object_get(span, "status"), "message")},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
-		if (otlp_keep(to, extras[i].name, extras[i].value) < 0)
-			return no_memory(err);
-	}
+	if (otlp_keep_all(to, extras, ARRAY_SIZE(extras)) < 0)
+		return no_memory(err);
 	return put_links(g, json_object_get(span, "links"), to, err);
 }
 

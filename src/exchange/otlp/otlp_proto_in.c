@@ -40,7 +40,7 @@ static int each_member(struct reading *r, struct bytes message, uint32_t number,
 }
 
 /* Reads what the members share (resource or scope), and the URL of its schema. */
-static int read_common(struct reading *r, const struct proto_message *m, struct bytes message,
+static int read_common(struct reading *r, const struct proto_field *fields, struct bytes message,
 		       json_t **ret, json_t **ret_schema, struct error *err)
 {
 	const uint8_t *p = message.data, *end = p + message.len;
@@ -54,7 +54,7 @@ static int read_common(struct reading *r, const struct proto_message *m, struct 
 		    (w.number != FIELD_COMMON && w.number != FIELD_SCHEMA))
 			continue;
 		if (w.number == FIELD_COMMON)
-			e = proto_read(&r->in, m, w.bytes, &value, err);
+			e = proto_read(&r->in, fields, w.bytes, &value, err);
 		else
 			value = json_of_bytes(w.bytes.data, w.bytes.len, &r->in.mended);
 		if (e < 0)
@@ -68,7 +68,7 @@ static int read_common(struct reading *r, const struct proto_message *m, struct 
 static int proto_take_span(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *span = NULL;
-	int e = proto_read(&r->in, &proto_span, message, &span, err);
+	int e = proto_read(&r->in, proto_span, message, &span, err);
 
 	return e < 0 ? e : otlp_group_span(&r->group, span, err);
 }
@@ -76,7 +76,7 @@ static int proto_take_span(struct reading *r, struct bytes message, struct error
 static int proto_take_scope(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *scope = NULL, *schema = NULL;
-	int e = read_common(r, &proto_scope, message, &scope, &schema, err);
+	int e = read_common(r, proto_scope, message, &scope, &schema, err);
 
 	if (e >= 0)
 		e = otlp_group_scope(&r->group, scope, schema, err);
@@ -88,7 +88,7 @@ static int proto_take_scope(struct reading *r, struct bytes message, struct erro
 static int proto_take_resource(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *resource = NULL, *schema = NULL;
-	int e = read_common(r, &proto_resource, message, &resource, &schema, err);
+	int e = read_common(r, proto_resource, message, &resource, &schema, err);
 
 	if (e >= 0)
 		e = otlp_group_resource(&r->group, resource, schema, err);

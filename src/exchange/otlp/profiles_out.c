@@ -100,7 +100,7 @@ static int profiling_forget(struct profiling *p)
 		p->stacks_put = p->stacks.count;
 		p->links_put = p->links.count;
 		p->strings_put = p->strings.count;
-		p->classes_put = p->class_count;
+		p->classes_put = p->class_count + 1;
 		return 0;
 	}
 	intern_free(&p->strings);
@@ -352,121 +352,111 @@ static json_t *profile_number(int64_t v)
 	return json_string(text);
 }
 
-/* The index of a string; 0 also if memory ran out, which sets *r. */
-static json_t *profile_string(struct profiling *p, const void *data, size_t len, int *r)
+/* The index of a string. NULL: no memory. */
+static json_t *profile_string(struct profiling *p, struct bytes text)
 {
-	uint32_t id = 0;
+	uint32_t id;
 
-	if (*r >= 0)
-		*r = intern_add(&p->strings, data, len, &id);
-	return json_integer(id);
+	return intern_add(&p->strings, text.data, text.len, &id) < 0 ? NULL : json_integer(id);
 }
 
-/* A table of the dictionary whose first `put` entries were written with earlier pieces. */
-static json_t *profile_list(json_t *dictionary, const char *name, size_t put)
+/*
+ * A table of the dictionary, without its first `put` entries, which were written with earlier pieces. Entry 0 is empty;
+ * `entry` makes the others (NULL: no memory).
+ */
+static int profile_table(struct profiling *p, json_t *dictionary, const char *name, size_t put,
+			 size_t count, json_t *(*entry)(struct profiling *p, uint32_t i))
 {
 	json_t *list = json_array();
+	int r = json_object_set_new(dictionary, name, list);
 
-	/* entry 0 is empty */
-	if (json_object_set_new(dictionary, name, list) < 0 ||
-	    (!put && json_array_append_new(list, json_object()) < 0))
-		return NULL;
-	return list;
+	if (r >= 0 && !put)
+		r = json_array_append_new(list, json_object());
+	for (size_t i = MAX(put, 1u); i < count && r >= 0; i++)
+		r = json_array_append_new(list, entry(p, (uint32_t)i));
+	return r < 0 ? -ENOMEM : 0;
 }
 
-static int profile_list_add(json_t *list, json_t *value)
+static json_t *profile_function(struct profiling *p, uint32_t i)
 {
-	return json_array_append_new(list, value) < 0 ? -ENOMEM : 0;
+	return json_pack("{s:o}", "nameStrindex", profile_string(p, intern_get(&p->functions, i)));
 }
 
-/* For each name, a function and a location in it. */
-static int profiles_put_functions(struct profiling *p, json_t *dictionary)
+/* Each function has one location, of the same index. */
+static json_t *profile_location(struct profiling *p, uint32_t i)
 {
-	json_t *functions = profile_list(dictionary, "functionTable", p->functions_put),
-	       *locations = profile_list(dictionary, "locationTable", p->functions_put);
-	int r = functions && locations ? 0 : -ENOMEM;
+	return json_pack("{s:[{s:I}]}", "lines", "functionIndex", (json_int_t)i);
+}
 
-	for (size_t i = MAX(p->functions_put, 1u); i < p->functions.count && r >= 0; i++) {
-		struct bytes name = intern_get(&p->functions, (uint32_t)i);
-		json_t *index = profile_string(p, name.data, name.len, &r);
+static json_t *profile_stack_entry(struct profiling *p, uint32_t i)
+{
+	struct bytes all = intern_get(&p->stacks, i);
+	json_t *list = json_array();
+	int r = 0;
 
-		if (r >= 0)
-			r = profile_list_add(functions, json_pack("{s:o}", "nameStrindex", index));
-		if (r >= 0)
-			r = profile_list_add(locations, json_pack("{s:[{s:I}]}", "lines",
-								  "functionIndex", (json_int_t)i));
+	for (size_t k = 0; k < all.len && r >= 0; k += sizeof(uint32_t)) {
+		uint32_t id;
+
+		memcpy(&id, all.data + k, sizeof(id));
+		r = json_array_append_new(list, json_integer(id));
 	}
-	return r;
+	if (r >= 0)
+		return json_pack("{s:o}", "locationIndices", list);
+	json_decref(list);
+	return NULL;
 }
 
-static int profiles_put_stacks(struct profiling *p, json_t *dictionary)
+static json_t *profile_link_entry(struct profiling *p, uint32_t i)
 {
-	json_t *stacks = profile_list(dictionary, "stackTable", p->stacks_put);
-	int r = stacks ? 0 : -ENOMEM;
+	const char *text = (const char *)intern_get(&p->links, i).data;
 
-	for (size_t i = MAX(p->stacks_put, 1u); i < p->stacks.count && r >= 0; i++) {
-		struct bytes all = intern_get(&p->stacks, (uint32_t)i);
-		json_t *list = json_array();
-
-		for (size_t k = 0; k < all.len && r >= 0; k += sizeof(uint32_t)) {
-			uint32_t id;
-
-			memcpy(&id, all.data + k, sizeof(id));
-			r = profile_list_add(list, json_integer(id));
-		}
-		if (r < 0)
-			json_decref(list);
-		else
-			r = profile_list_add(stacks, json_pack("{s:o}", "locationIndices", list));
-	}
-	return r;
+	return json_pack("{s:s#,s:s#}", "traceId", text, TRACE_ID_TEXT, "spanId",
+			 text + TRACE_ID_TEXT, SPAN_ID_TEXT);
 }
 
-static int profiles_put_links(struct profiling *p, json_t *dictionary)
+/* The attribute weir.io.class, with a class that occurs. */
+static json_t *profile_class(struct profiling *p, uint32_t i)
 {
-	json_t *links = profile_list(dictionary, "linkTable", p->links_put);
-	int r = links ? 0 : -ENOMEM;
+	int64_t what = 0;
 
-	for (size_t i = MAX(p->links_put, 1u); i < p->links.count && r >= 0; i++) {
-		const char *text = (const char *)intern_get(&p->links, (uint32_t)i).data;
-
-		r = profile_list_add(links,
-				     json_pack("{s:s#,s:s#}", "traceId", text, TRACE_ID_TEXT,
-					       "spanId", text + TRACE_ID_TEXT, SPAN_ID_TEXT));
-	}
-	return r;
-}
-
-/* The attribute weir.io.class, with the classes that occur. */
-static int profiles_put_classes(struct profiling *p, json_t *dictionary)
-{
-	static const char key[] = "weir.io.class";
-	json_t *attributes =
-		profile_list(dictionary, "attributeTable", p->begun && p->opt->protobuf);
-	int r = attributes ? 0 : -ENOMEM;
-
-	for (uint32_t n = p->classes_put + 1; n <= p->class_count && r >= 0; n++) {
-		json_t *index = profile_string(p, key, strlen(key), &r);
-		int64_t what = 0;
-
-		while (p->classes[what] != n)
-			what++;
-		if (r >= 0)
-			r = profile_list_add(attributes, json_pack("{s:o,s:{s:s}}", "keyStrindex",
-								   index, "value", "stringValue",
-								   vocab_word("class", what)));
-	}
-	return r;
+	while (p->classes[what] != i)
+		what++;
+	return json_pack("{s:o,s:{s:s}}", "keyStrindex",
+			 profile_string(p, bytes_of("weir.io.class")), "value", "stringValue",
+			 vocab_word("class", what));
 }
 
 static int profiles_put_strings(struct profiling *p, json_t *dictionary)
 {
 	json_t *strings = json_array();
-	int r = json_object_set_new(dictionary, "stringTable", strings) < 0 ? -ENOMEM : 0;
+	int r = json_object_set_new(dictionary, "stringTable", strings);
 
 	for (size_t i = p->strings_put; i < p->strings.count && r >= 0; i++)
-		r = profile_list_add(strings, json_mended(intern_get(&p->strings, (uint32_t)i)));
-	return r;
+		r = json_array_append_new(strings,
+					  json_mended(intern_get(&p->strings, (uint32_t)i)));
+	return r < 0 ? -ENOMEM : 0;
+}
+
+static int profiles_put_dictionary(struct profiling *p, json_t *to)
+{
+	const struct {
+		const char *name;
+		size_t put, count;
+		json_t *(*entry)(struct profiling *p, uint32_t i);
+	} tables[] = {
+		{"mappingTable", p->begun && p->opt->protobuf, 0, NULL},
+		{"functionTable", p->functions_put, p->functions.count, profile_function},
+		{"locationTable", p->functions_put, p->functions.count, profile_location},
+		{"linkTable", p->links_put, p->links.count, profile_link_entry},
+		{"attributeTable", p->classes_put, p->class_count + 1ull, profile_class},
+		{"stackTable", p->stacks_put, p->stacks.count, profile_stack_entry},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
+		r = profile_table(p, to, tables[i].name, tables[i].put, tables[i].count,
+				  tables[i].entry);
+	return r < 0 ? r : profiles_put_strings(p, to); /* after all strings are known */
 }
 
 /* ---- profiles ---- */
@@ -482,7 +472,7 @@ static int profiles_put_sample(json_t *samples, const struct profile_sample *s,
 		json_decref(o);
 		return -ENOMEM;
 	}
-	return profile_list_add(samples, o);
+	return json_array_append_new(samples, o);
 }
 
 /* A profile of the samples [from, to), all of one process. A profile without values is omitted. */
@@ -500,17 +490,14 @@ static int profiles_put_profile(struct profiling *p, json_t *profiles, size_t fr
 	if (r < 0 || !json_array_size(samples))
 		return r;
 	p->stats->samples += json_array_size(samples);
-	type = profile_string(p, profile_types[v][0], strlen(profile_types[v][0]), &r);
-	unit = profile_string(p, profile_types[v][1], strlen(profile_types[v][1]), &r);
-	if (r >= 0)
-		return profile_list_add(
-			profiles, json_pack("{s:{s:o,s:o},s:O,s:o,s:o}", "sampleType",
+	type = profile_string(p, bytes_of(profile_types[v][0]));
+	unit = profile_string(p, bytes_of(profile_types[v][1]));
+	r = json_array_append_new(profiles,
+				  json_pack("{s:{s:o,s:o},s:O,s:o,s:o}", "sampleType",
 					    "typeStrindex", type, "unitStrindex", unit, "samples",
 					    samples, "timeUnixNano", profile_number(p->time[0]),
 					    "durationNano", profile_number(p->time[1])));
-	json_decref(type);
-	json_decref(unit);
-	return r;
+	return r < 0 ? -ENOMEM : 0;
 }
 
 /* The process as a resource. An unnamed service gets the name that OpenTelemetry's conventions prescribe. */
@@ -540,14 +527,9 @@ static json_t *profile_resource(const struct profiling *p, int64_t process_id)
 static int sample_order_process(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;
-	const uint32_t m[] = {x->process, x->stack, x->link, x->attribute},
-		       n[] = {y->process, y->stack, y->link, y->attribute};
+	int r = ORDER(x->process, y->process) ?: ORDER(x->stack, y->stack);
 
-	for (size_t i = 0; i < ARRAY_SIZE(m); i++) {
-		if (m[i] != n[i])
-			return m[i] < n[i] ? -1 : 1;
-	}
-	return 0;
+	return r ?: ORDER(x->link, y->link) ?: ORDER(x->attribute, y->attribute);
 }
 
 static int profiles_put_resources(struct profiling *p, json_t *list)
@@ -562,19 +544,17 @@ static int profiles_put_resources(struct profiling *p, json_t *list)
 			;
 		for (unsigned int v = 0; v < PROFILES && r >= 0; v++)
 			r = profiles_put_profile(p, profiles, from, to, v);
-		resource = profile_resource(p, p->process_ids[process]);
-		r = r < 0 || !resource ? -ENOMEM : r;
-		if (r < 0) {
+		resource = r < 0 ? NULL : profile_resource(p, p->process_ids[process]);
+		if (!resource) {
 			json_decref(profiles);
-			json_decref(resource);
-			return r;
+			return -ENOMEM;
 		}
-		r = profile_list_add(list,
-				     json_pack("{s:o,s:[{s:{s:s,s:s},s:o}]}", "resource", resource,
-					       "scopeProfiles", "scope", "name", SCHEMA_NAME,
-					       "version", WEIR_VERSION, "profiles", profiles));
+		r = json_array_append_new(list, json_pack("{s:o,s:[{s:{s:s,s:s},s:o}]}", "resource",
+							  resource, "scopeProfiles", "scope",
+							  "name", SCHEMA_NAME, "version",
+							  WEIR_VERSION, "profiles", profiles));
 	}
-	return r;
+	return r < 0 ? -ENOMEM : 0;
 }
 
 static int profiles_put_request(struct profiling *p, json_t *request)
@@ -588,26 +568,7 @@ static int profiles_put_request(struct profiling *p, json_t *request)
 	array_sort(p->samples, p->count, sample_order_process);
 	if (r >= 0)
 		r = profiles_put_resources(p, resources);
-	if (r >= 0 && !profile_list(dictionary, "mappingTable", p->begun && p->opt->protobuf))
-		r = -ENOMEM;
-	if (r < 0)
-		return r;
-	r = profiles_put_functions(p, dictionary);
-	if (r < 0)
-		return r;
-	r = profiles_put_links(p, dictionary);
-	if (r < 0)
-		return r;
-	r = profiles_put_classes(p, dictionary);
-	if (r < 0)
-		return r;
-	r = profiles_put_stacks(p, dictionary);
-	return r < 0 ? r : profiles_put_strings(p, dictionary); /* after all strings are known */
-}
-
-static int profiles_append(const char *data, size_t len, void *to)
-{
-	return buf_append(to, data, len) < 0 ? -1 : 0;
+	return r < 0 ? r : profiles_put_dictionary(p, dictionary);
 }
 
 static int profiles_put_piece(struct profiling *p)
@@ -616,11 +577,9 @@ static int profiles_put_piece(struct profiling *p)
 	int r = profiles_put_request(p, request);
 
 	if (r >= 0 && p->opt->protobuf)
-		r = proto_write(&p->out, &proto_profiles, request);
+		r = proto_write(&p->out, proto_profiles, request);
 	else if (r >= 0)
-		r = json_dump_callback(request, profiles_append, &p->out, JSON_COMPACT) < 0
-			    ? -ENOMEM
-			    : buf_append(&p->out, "\n", 1);
+		r = json_write(&p->out, request) < 0 ? -ENOMEM : buf_append(&p->out, "\n", 1);
 	if (r < 0)
 		return r;
 	r = p->opt->flush(p->opt->arg, &p->out);

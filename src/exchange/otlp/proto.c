@@ -180,7 +180,7 @@ static int put_field(json_t *to, const struct proto_field *f, json_t *value)
 	return json_array_append_new(list, value);
 }
 
-static int read_message(struct proto_in *in, const struct proto_message *m, struct bytes message,
+static int read_message(struct proto_in *in, const struct proto_field *fields, struct bytes message,
 			unsigned int depth, json_t **ret, struct error *err)
 {
 	const uint8_t *p = message.data, *end = p + message.len;
@@ -191,7 +191,7 @@ static int read_message(struct proto_in *in, const struct proto_message *m, stru
 	if (depth > PROTO_DEPTH_MAX)
 		return malformed(in, p, "messages are nested too deep", err);
 	while ((r = proto_next(in, &p, end, &w, err)) > 0) {
-		const struct proto_field *f = m->fields;
+		const struct proto_field *f = fields;
 		json_t *value = NULL;
 
 		while (f->number && f->number != w.number)
@@ -215,10 +215,10 @@ static int read_message(struct proto_in *in, const struct proto_message *m, stru
 	return r;
 }
 
-int proto_read(struct proto_in *in, const struct proto_message *m, struct bytes message,
+int proto_read(struct proto_in *in, const struct proto_field *fields, struct bytes message,
 	       json_t **ret, struct error *err)
 {
-	return read_message(in, m, message, 0, ret, err);
+	return read_message(in, fields, message, 0, ret, err);
 }
 
 /* ---- writing ---- */
@@ -281,10 +281,10 @@ static int put_double(struct buf *to, const json_t *v)
 	return put_fixed(to, bits, 8);
 }
 
-static int put_inner(struct buf *to, const struct proto_message *m, const json_t *v)
+static int put_inner(struct buf *to, const struct proto_field *fields, const json_t *v)
 {
 	_cleanup_buf_ struct buf inner = {0};
-	int r = proto_write(&inner, m, v);
+	int r = proto_write(&inner, fields, v);
 
 	return r < 0 ? r : proto_put_bytes(to, inner.data, inner.len);
 }
@@ -326,11 +326,11 @@ static int write_field(struct buf *to, const struct proto_field *f, const json_t
 	return put_value(to, f, v);
 }
 
-int proto_write(struct buf *to, const struct proto_message *m, const json_t *json)
+int proto_write(struct buf *to, const struct proto_field *fields, const json_t *json)
 {
 	int r = 0;
 
-	for (const struct proto_field *f = m->fields; f->number && r >= 0; f++) {
+	for (const struct proto_field *f = fields; f->number && r >= 0; f++) {
 		const json_t *v = json_object_get(json, f->name);
 		json_t *one;
 		size_t i;

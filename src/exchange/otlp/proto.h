@@ -24,25 +24,19 @@ enum proto_type {
 	PROTO_MESSAGE,
 };
 
-struct proto_message;
-
 struct proto_field {
 	uint32_t number; /* 0: end of the list */
 	enum proto_type type;
 	const char *name; /* in JSON */
 	bool repeated;
-	const struct proto_message *message;
+	const struct proto_field *message; /* the fields of a message */
 };
 
-struct proto_message {
-	const char *name;
-	const struct proto_field *fields;
-};
-
-extern const struct proto_message proto_resource, proto_scope, proto_span;
-extern const struct proto_message proto_request; /* ExportTraceServiceRequest */
-extern const struct proto_message
-	proto_profiles; /* ExportProfilesServiceRequest, v1development of 1.10.0 */
+/* Messages, as lists of their fields. */
+extern const struct proto_field proto_resource[], proto_scope[], proto_span[];
+extern const struct proto_field proto_request[]; /* ExportTraceServiceRequest */
+extern const struct proto_field
+	proto_profiles[]; /* ExportProfilesServiceRequest, v1development of 1.10.0 */
 
 /* A field as encoded on the wire. */
 struct proto_wire {
@@ -67,10 +61,10 @@ struct proto_in {
 int proto_next(const struct proto_in *in, const uint8_t **p, const uint8_t *end,
 	       struct proto_wire *ret, struct error *err);
 /* Reads a message; unknown fields and fields of another type are skipped. 0 or negative. */
-int proto_read(struct proto_in *in, const struct proto_message *m, struct bytes message,
+int proto_read(struct proto_in *in, const struct proto_field *fields, struct bytes message,
 	       json_t **ret, struct error *err);
 /*
  * Appends a message; JSON members that the message does not define are skipped. 0, -EINVAL: a value of the wrong type,
  * or -ENOMEM.
  */
-int proto_write(struct buf *to, const struct proto_message *m, const json_t *json);
+int proto_write(struct buf *to, const struct proto_field *fields, const json_t *json);

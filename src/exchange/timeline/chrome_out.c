@@ -69,7 +69,7 @@ static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
 
 	if (!kind)
 		return buf_status(&s->out);
-	chrome_event(s, "M", t->pid, t->tid, (struct bytes){(const uint8_t *)kind, strlen(kind)});
+	chrome_event(s, "M", t->pid, t->tid, bytes_of(kind));
 	buf_printf(&s->out, ",\"args\":{\"name\":");
 	chrome_text(s, t->name);
 	return buf_printf(&s->out, "}}");

@@ -87,11 +87,6 @@ static int perfetto_intern_text(struct perfetto *p, int64_t id, struct bytes tex
 	return r < 0 ? r : perfetto_define(p, INTERN_TEXT, *ret_iid, text);
 }
 
-static struct bytes perfetto_str(const char *text)
-{
-	return (struct bytes){(const uint8_t *)text, strlen(text)};
-}
-
 /* ---- packets ---- */
 
 /* ClockSnapshot: both clocks are set to the wall clock, so that the viewer can show the time of day. */
@@ -171,7 +166,7 @@ static int perfetto_arg(struct perfetto *p, const struct timeline_arg *a)
 {
 	_cleanup_buf_ struct buf note = {0};
 	uint64_t name, text = 0;
-	int r = perfetto_intern(p, INTERN_ARG, &p->args, perfetto_str(a->name), &name);
+	int r = perfetto_intern(p, INTERN_ARG, &p->args, bytes_of(a->name), &name);
 
 	if (r >= 0 && a->text.data && a->text_id >= 0)
 		r = perfetto_intern_text(p, a->text_id, a->text, &text);
@@ -219,7 +214,7 @@ static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice 
 	int r = perfetto_intern(p, INTERN_NAME, &p->names, l->name, &name);
 
 	if (r >= 0)
-		r = perfetto_intern(p, INTERN_CATEGORY, &p->categories, perfetto_str(l->category),
+		r = perfetto_intern(p, INTERN_CATEGORY, &p->categories, bytes_of(l->category),
 				    &category);
 	if (r < 0)
 		return r;

@@ -45,8 +45,7 @@ struct timeline {
 	struct timeline_stats *stats;
 	struct map processes, tasks, machines; /* id + 1 -> pointer; number of dims_machine() */
 	struct intern disk_names;
-	struct timeline_disk **disks; /* [disk_count], by index in disk_names */
-	size_t disk_count;
+	struct map disks;    /* the same by index in disk_names */
 	int64_t first, last; /* of the trace */
 	uint64_t tracks;
 	struct buf text, flags;
@@ -63,11 +62,6 @@ static int timeline_put_track(struct timeline *t, struct timeline_track *track)
 	track->id = ++t->tracks;
 	t->stats->tracks++;
 	return t->sink->ops->track(t->sink, track);
-}
-
-static struct bytes timeline_str(const char *text)
-{
-	return (struct bytes){(const uint8_t *)text, strlen(text)};
 }
 
 /* The offset added to pids of a process's machine, so that pids of machines differ; 0 for the first machine. */
@@ -121,27 +115,35 @@ static int timeline_new_process(struct timeline *t, int64_t id, int64_t thread_i
 	to->counter = (struct timeline_track){.kind = TIMELINE_COUNTER,
 					      .parent = to->track.id,
 					      .pid = to->track.pid,
-					      .name = timeline_str("I/O bytes/s")};
+					      .name = bytes_of("I/O bytes/s")};
 	return timeline_put_track(t, &to->counter);
+}
+
+/* The element of an id, in a map to pointers. 1: it is new and zeroed; 0, or -ENOMEM. */
+static int timeline_of(struct map *m, int64_t id, size_t size, void *ret)
+{
+	void **to = ret, *made;
+	uint64_t known;
+
+	if (map_get(m, (uint64_t)id + 1, &known)) {
+		*to = (void *)known;
+		return 0;
+	}
+	made = calloc(1, size);
+	if (!made || map_set(m, (uint64_t)id + 1, (uint64_t)made) < 0) {
+		free(made);
+		return -ENOMEM;
+	}
+	*to = made;
+	return 1;
 }
 
 static int timeline_process(struct timeline *t, int64_t thread_id, struct timeline_process **ret)
 {
 	int64_t id = names_process_of(store_dims(t->store), thread_id);
-	uint64_t known;
-	int r;
+	int r = timeline_of(&t->processes, id, sizeof(**ret), ret);
 
-	if (map_get(&t->processes, (uint64_t)id + 1, &known)) {
-		*ret = (struct timeline_process *)known;
-		return 0;
-	}
-	*ret = calloc(1, sizeof(**ret));
-	if (!*ret || map_set(&t->processes, (uint64_t)id + 1, (uint64_t)*ret) < 0) {
-		free(*ret);
-		return -ENOMEM;
-	}
-	r = timeline_new_process(t, id, thread_id, *ret);
-	return r;
+	return r > 0 ? timeline_new_process(t, id, thread_id, *ret) : r;
 }
 
 static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id,
@@ -160,7 +162,7 @@ static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id
 					    .parent = to->process->track.id,
 					    .pid = to->process->track.pid,
 					    .tid = th && th->tid > 0 ? raise + th->tid : 0,
-					    .name = th ? th->comm : timeline_str("unknown thread")};
+					    .name = th ? th->comm : bytes_of("unknown thread")};
 	r = timeline_put_track(t, &to->track);
 	return r < 0 ? r : timeline_lanes_add(&to->calls, &to->track);
 }
@@ -168,47 +170,27 @@ static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id
 static int timeline_task(struct timeline *t, int64_t thread_id, struct timeline_task **ret)
 {
 	int64_t task = names_task(store_dims(t->store), thread_id);
-	uint64_t known;
+	int r = timeline_of(&t->tasks, task, sizeof(**ret), ret);
 
-	if (map_get(&t->tasks, (uint64_t)task + 1, &known)) {
-		*ret = (struct timeline_task *)known;
-		return 0;
-	}
-	*ret = calloc(1, sizeof(**ret));
-	if (!*ret || map_set(&t->tasks, (uint64_t)task + 1, (uint64_t)*ret) < 0) {
-		free(*ret);
-		return -ENOMEM;
-	}
-	return timeline_new_task(t, task, thread_id, *ret);
+	return r > 0 ? timeline_new_task(t, task, thread_id, *ret) : r;
 }
 
 static int timeline_disk(struct timeline *t, struct bytes name, struct timeline_disk **ret)
 {
-	struct timeline_disk **disks;
 	uint32_t id;
 	int r = intern_add(&t->disk_names, name.data, name.len, &id);
 
-	if (r < 0)
+	if (r >= 0)
+		r = timeline_of(&t->disks, id, sizeof(**ret), ret);
+	if (r <= 0)
 		return r;
-	if (id < t->disk_count) {
-		*ret = t->disks[id];
-		return 0;
-	}
-	disks = reallocarray(t->disks, t->disk_count + 1, sizeof(*disks));
-	if (!disks)
-		return -ENOMEM;
-	t->disks = disks;
-	*ret = calloc(1, sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	disks[t->disk_count++] = *ret;
 	snprintf((*ret)->name, sizeof((*ret)->name), "disk %.*s",
 		 (int)MIN(name.len, sizeof((*ret)->name)), (const char *)name.data);
 	/* Viewers need a process for every track; a negative pid is never a real process's. */
 	(*ret)->track = (struct timeline_track){.kind = TIMELINE_DISK,
 						.pid = -1 - (int64_t)id,
 						.tid = -1 - (int64_t)id,
-						.name = timeline_str((*ret)->name)};
+						.name = bytes_of((*ret)->name)};
 	r = timeline_put_track(t, &(*ret)->track);
 	return r < 0 ? r : timeline_lanes_add(&(*ret)->requests, &(*ret)->track);
 }
@@ -401,7 +383,7 @@ static int timeline_call_args(struct timeline *t, const struct batch *b, size_t 
 	timeline_arg_column(l, "size", b, OP_SIZE, row);
 	r = timeline_flags(t, b, row, l);
 	if (word)
-		timeline_arg_text(l, "err", timeline_str(word), -1);
+		timeline_arg_text(l, "err", bytes_of(word), -1);
 	else
 		timeline_arg_column(l, "ret", b, OP_RET, row);
 	if (batch_get(b, OP_BYTES, row, 0))
@@ -410,7 +392,7 @@ static int timeline_call_args(struct timeline *t, const struct batch *b, size_t 
 	timeline_arg_column(l, "io_wait ns", b, OP_IO_WAIT, row);
 	timeline_arg_column(l, "sleep ns", b, OP_SLEEP, row);
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
-		timeline_arg_text(l, "still running", timeline_str("yes"), -1);
+		timeline_arg_text(l, "still running", bytes_of("yes"), -1);
 		t->stats->running++;
 	}
 	return r;
@@ -459,7 +441,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	if (r < 0)
 		return r;
 	l.start = timeline_start(t, b, OP_START, OP_DUR, row, end);
-	l.name = timeline_str(op_name(op, room));
+	l.name = bytes_of(op_name(op, room));
 	l.category = vocab_word("class", batch_get(b, OP_CLASS, row, CLASS_OTHER)) ?: "other";
 	r = timeline_call_args(t, b, row, &l);
 	if (r >= 0)
@@ -469,7 +451,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 		.kind = TIMELINE_LANE,
 		.pid = task->track.pid,
 		.tid = task->track.tid,
-		.name = timeline_str(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
+		.name = bytes_of(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
 	if (r >= 0)
 		r = timeline_put(t, apart ? &task->requests : &task->calls, &beside, &l);
 	return r < 0 ? r
@@ -483,7 +465,7 @@ static int timeline_request(struct timeline *t, const struct batch *b, size_t ro
 {
 	const char *kind = vocab_word("kind", batch_get(b, REQUEST_KIND, row, -1)) ?: "request";
 	int64_t thread_id = batch_get(b, REQUEST_THREAD_ID, row, -1);
-	struct timeline_slice l = {.stop = end, .category = "block", .name = timeline_str(kind)};
+	struct timeline_slice l = {.stop = end, .category = "block", .name = bytes_of(kind)};
 	_cleanup_buf_ struct buf owner = {0};
 	struct timeline_disk *disk;
 	int r = timeline_disk(t, batch_get_bytes(b, REQUEST_DISK, row), &disk);
@@ -523,7 +505,7 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 				       .kind = TIMELINE_LANE,
 				       .pid = task->track.pid,
 				       .tid = task->track.tid,
-				       .name = timeline_str("spans")};
+				       .name = bytes_of("spans")};
 	return timeline_put(t, &task->spans, &lane, &l);
 }
 
@@ -644,11 +626,11 @@ static void timeline_free(struct timeline *t)
 		timeline_lanes_free(&task->spans);
 		free(task);
 	}
-	for (size_t i = 0; i < t->disk_count; i++) {
-		timeline_lanes_free(&t->disks[i]->requests);
-		free(t->disks[i]);
+	for (size_t pos = 0; map_next(&t->disks, &pos, &key, &value);) {
+		timeline_lanes_free(&((struct timeline_disk *)value)->requests);
+		free((void *)value);
 	}
-	free(t->disks);
+	map_free(&t->disks);
 	map_free(&t->processes);
 	map_free(&t->tasks);
 	map_free(&t->machines);

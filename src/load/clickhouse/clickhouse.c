@@ -25,7 +25,6 @@
 
 #define ROWS_AT_ONCE  (256u << 10) /* of a table per request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* of texts */
-#define DAY_NS	      86400000000000ll
 #define WAIT_NS	      (60 * NSEC_PER_SEC)
 #define POLL_NS	      (50 * NSEC_PER_MSEC)
 #define QUIET_TIMES   3 /* successive checks that saw no insert running */
@@ -137,7 +136,7 @@ static int click_load_connect(struct load_target **ret, const char *address,
 
 static uint16_t click_load_day_of(int64_t t)
 {
-	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)CLICKHOUSE_DAY_NONE);
+	return t <= 0 ? 0 : (uint16_t)MIN(t / CLICKHOUSE_DAY_NS, (int64_t)CLICKHOUSE_DAY_NONE);
 }
 
 /* " WHERE key, host and boot match" */
@@ -355,7 +354,8 @@ static uint16_t block_day(const struct click *c, const struct load_block *b)
 	}
 	if (first > last || b->generation != UINT64_MAX)
 		return click_load_day_of(c->began);
-	return first < 0 || last - first >= DAY_NS ? CLICKHOUSE_DAY_NONE : click_load_day_of(first);
+	return first < 0 || last - first >= CLICKHOUSE_DAY_NS ? CLICKHOUSE_DAY_NONE
+							      : click_load_day_of(first);
 }
 
 /* Rows are sent after the rows that they refer to: dimensions first. */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "clickhouse/tables.h"
 #include "exchange/span_out.h"
 #include "exchange/spans_out.h"
 
-#define DAY_NS	      86400000000000ll
 #define BYTES_AT_ONCE (16u << 20)
 
 /* Times are since the epoch; one request makes one part per partition. */
@@ -75,7 +75,7 @@ static int otel_put_end(const char *time, int64_t keep_ns, struct buf *out)
 {
 	if (keep_ns)
 		buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
-			   (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+			   (long long)((keep_ns + CLICKHOUSE_DAY_NS - 1) / CLICKHOUSE_DAY_NS));
 	return buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
 }
 
@@ -103,42 +103,17 @@ static json_t *otel_time(int64_t ns)
 	return json_string(text);
 }
 
-/* The values of an object as texts, non-texts as JSON. Takes the reference; NULL: no memory. */
-static json_t *otel_map(json_t *attributes)
-{
-	_cleanup_json_ json_t *from = attributes;
-	json_t *to = json_object(), *value;
-	const char *key;
-
-	json_object_foreach(from, key, value)
-	{
-		_cleanup_free_ char *text =
-			json_is_string(value) ? NULL
-					      : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-		json_t *own = text ? json_string(text) : json_incref(value);
-
-		if ((!text && !json_is_string(value)) || json_object_set_new(to, key, own) < 0) {
-			json_decref(to);
-			return NULL;
-		}
-	}
-	return to;
-}
-
 static json_t *otel_resource(const struct otel_of *of, const struct span_out *s)
 {
 	_cleanup_json_ json_t *kept = json_take(s->attributes, NAME_RESOURCE);
-	json_t *all = json_is_object(kept) ? json_copy(kept) : json_object();
+	_cleanup_json_ json_t *all = json_is_object(kept) ? json_copy(kept) : json_object();
 	int r = all ? 0 : -ENOMEM;
 
 	if (r >= 0 && s->service.data)
 		r = json_set_some(all, "service.name", json_mended(s->service));
 	if (r >= 0 && of->host.len && !json_object_get(all, "host.name"))
 		r = json_set_some(all, "host.name", json_mended(of->host));
-	if (r >= 0)
-		return otel_map(all);
-	json_decref(all);
-	return NULL;
+	return r < 0 ? NULL : json_as_texts(all);
 }
 
 /* Adds to a list column of the row, which must be as long as its neighbours. */
@@ -155,11 +130,13 @@ static int otel_events(json_t *row, const struct span_out *s)
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && r >= 0; i++)
 		r = json_set_some(row, lists[i], json_array());
 	for (size_t i = 0; i < s->note_count && r >= 0; i++) {
+		_cleanup_json_ json_t *attributes = note_attributes(&s->notes[i]);
+
 		r = otel_add(row, lists[0], otel_time(s->notes[i].at));
 		if (r >= 0)
 			r = otel_add(row, lists[1], json_mended(s->notes[i].name));
 		if (r >= 0)
-			r = otel_add(row, lists[2], otel_map(note_attributes(&s->notes[i])));
+			r = otel_add(row, lists[2], json_as_texts(attributes));
 	}
 	return r;
 }
@@ -184,71 +161,45 @@ static int otel_links(json_t *row, const struct span_out *s)
 		r = json_set_some(row, lists[k], json_array());
 	json_array_foreach(links, i, link)
 	{
-		json_t *attributes = json_object_get(link, "attributes");
-
 		for (size_t k = 0; k < ARRAY_SIZE(lists) && r >= 0; k++)
 			r = otel_add(row, lists[k], otel_text(link, names[k]));
 		if (r >= 0)
 			r = otel_add(row, "Links.Attributes",
-				     otel_map(json_is_object(attributes) ? json_incref(attributes)
-									 : json_object()));
+				     json_as_texts(json_object_get(link, "attributes")));
 	}
 	return r;
 }
 
-/* Moves attributes that have columns of their own; the others stay. */
-static int otel_scope(json_t *row, const struct span_out *s)
-{
-	_cleanup_json_ json_t *scope = json_take(s->attributes, NAME_SCOPE);
-	json_t *state = json_take(s->attributes, NAME_TRACE_STATE),
-	       *message = json_take(s->attributes, NAME_DESCRIPTION);
-	int r = json_set_some(row, "TraceState", state);
-
-	if (r < 0)
-		return r;
-	r = json_set_some(row, "StatusMessage", message);
-	if (r < 0)
-		return r;
-	r = json_set_some(row, "ScopeName", otel_text(scope, "name"));
-	return r < 0 ? r : json_set_some(row, "ScopeVersion", otel_text(scope, "version"));
-}
-
-static int otel_set_row(json_t *row, const struct otel_of *of, const struct span_out *s)
+/* Attributes that have columns of their own are moved there. NULL: no memory. */
+static json_t *otel_row(const struct otel_of *of, const struct span_out *s)
 {
 	static const char *const kinds[] = {"Internal", "Server", "Client", "Producer", "Consumer"};
 	static const char *const states[] = {"Unset", "Ok", "Error"};
-	const char *kind =
-		s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds) ? kinds[s->kind] : "Unspecified";
-	const char *status = s->status >= 0 && s->status < (int)ARRAY_SIZE(states)
-				     ? states[s->status]
-				     : states[0];
-	int r = json_set_some(row, "Timestamp", otel_time(s->start));
+	bool kind = s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds),
+	     state = s->status >= 0 && s->status < (int)ARRAY_SIZE(states);
+	_cleanup_json_ json_t *scope = json_take(s->attributes, NAME_SCOPE);
+	json_t *row = json_pack(
+		"{so,so,so,ss,ss,ss,ss,ss,sI,sI,sI,so,so*,so*,so,so}", "Timestamp",
+		otel_time(s->start), "SpanName", json_mended(s->name), "ServiceName",
+		s->service.data ? json_mended(s->service) : json_string(""), "TraceId",
+		s->ids.trace, "SpanId", s->ids.span, "ParentSpanId", s->ids.parent, "SpanKind",
+		kind ? kinds[s->kind] : "Unspecified", "StatusCode",
+		states[state ? s->status : SPAN_STATUS_UNSET], "Duration", (json_int_t)s->dur,
+		"WeirRecording", (json_int_t)of->recording, "WeirPart", (json_int_t)of->part,
+		"ResourceAttributes", otel_resource(of, s), "TraceState",
+		json_take(s->attributes, NAME_TRACE_STATE), "StatusMessage",
+		json_take(s->attributes, NAME_DESCRIPTION), "ScopeName", otel_text(scope, "name"),
+		"ScopeVersion", otel_text(scope, "version"));
+	int r = row ? otel_events(row, s) : -ENOMEM;
 
 	if (r >= 0)
-		r = json_set_some(row, "SpanName", json_mended(s->name));
-	if (r >= 0)
-		r = json_set_some(row, "ServiceName",
-				  s->service.data ? json_mended(s->service) : json_string(""));
-	if (r >= 0)
-		r = json_object_update_new(row, json_pack("{ss,ss,ss,ss,ss,sI,sI,sI}", "TraceId",
-							  s->ids.trace, "SpanId", s->ids.span,
-							  "ParentSpanId", s->ids.parent, "SpanKind",
-							  kind, "StatusCode", status, "Duration",
-							  (json_int_t)s->dur, "WeirRecording",
-							  (json_int_t)of->recording, "WeirPart",
-							  (json_int_t)of->part)) < 0
-			    ? -ENOMEM
-			    : 0;
-	if (r >= 0)
-		r = json_set_some(row, "ResourceAttributes", otel_resource(of, s));
-	if (r >= 0)
-		r = otel_scope(row, s);
-	if (r >= 0)
-		r = otel_events(row, s);
-	if (r >= 0)
 		r = otel_links(row, s);
-	return r < 0 ? r
-		     : json_set_some(row, "SpanAttributes", otel_map(json_incref(s->attributes)));
+	if (r >= 0)
+		r = json_object_set_new(row, "SpanAttributes", json_as_texts(s->attributes));
+	if (r >= 0)
+		return row;
+	json_decref(row);
+	return NULL;
 }
 
 /* ---- all spans ---- */
@@ -309,20 +260,17 @@ static int otel_take(void *arg, const struct span_out *s)
 {
 	struct otel_loading *l = arg;
 	_cleanup_json_ json_t *row = NULL;
-	_cleanup_free_ char *text = NULL;
 	uint64_t one, key = otel_key(s->ids.trace, strlen(s->ids.trace), s->ids.span);
 	int r;
 
 	if (map_get(&l->there, key, &one))
 		return 0;
-	row = json_object();
-	r = row ? otel_set_row(row, l->of, s) : -ENOMEM;
-	text = r < 0 ? NULL : json_dumps(row, JSON_COMPACT);
-	if (!text)
-		return error_errno(l->err, r < 0 ? r : -ENOMEM, "a span");
-	r = map_set(&l->there, key, 1);
+	row = otel_row(l->of, s);
+	r = row ? map_set(&l->there, key, 1) : -ENOMEM;
 	if (r >= 0)
-		r = buf_printf(&l->body, "%s\n", text);
+		r = json_write(&l->body, row);
+	if (r >= 0)
+		r = buf_append(&l->body, "\n", 1);
 	if (r < 0)
 		return error_errno(l->err, r, "a span");
 	l->added++;
