@@ -451,9 +451,9 @@ struct bytes spanset_text(const struct spans *s, uint32_t text)
 	return intern_get(&s->texts, text);
 }
 
-uint32_t spanset_find(const struct spans *s, int64_t number)
+uint32_t spanset_find(const struct spans *s, int64_t number, uint32_t from)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
+	for (uint32_t i = from; i < s->count; i++) {
 		if (s->all[i].number == number)
 			return i;
 	}
