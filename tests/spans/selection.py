@@ -116,6 +116,15 @@ def disks(folder):
     tree = rows_of(folder, '-i', 'disks.trace', '--tree', '1')
     got = [r['at'] for r in tree if r['what'] == 'disk']
     tap.check('each request to a disk within a call has its line', got == list(times), got)
+    call = {'thread_id': 1, 'tid': 101, 'op': 'fsync', 'class': 'sync'}
+    trace(folder, 'waited.trace', threads(2) + [
+        ('span', {'start': ORIGIN, 'dur': 1000000, 'number': 1, 'name': 'note', 'thread_id': 0}), ('op', {'start': ORIGIN + 2000, 'dur': 8000, **call}),
+        ('op', {'start': ORIGIN + 1000, 'dur': 12000, 'thread_id': 0, 'tid': 100, 'op': 'futex', 'class': 'wait', 'a1': 128, 'waker_id': 1}),
+        ('block_part', {'start': ORIGIN + 3000, 'dur': 5000, 'request': 0, 'disk': 'sda', 'kind': 'write', 'bytes': 4096, 'thread_id': 1,
+                        'via': 'current'})])
+    got = [(r['what'], r['via'], r['time']) for r in rows_of(folder, '-i', 'waited.trace', '--tree', '1')[1:]]
+    tap.check('one of a call that is waited for has its time', sorted(got) == [('call', 'thread', 12000), ('call', 'wait', 8000), ('disk', 'wait', 5000)],
+              got)
 
 
 def hangs(folder):

@@ -175,7 +175,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 					 c->via, c->disk,    fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
-		int64_t time = c->via == VIA_WAIT ? c->part : c->stop - c->start;
+		int64_t time = c->via == VIA_WAIT && !c->disk ? c->part : c->stop - c->start;
 
 		if (!map_get(&lines, key, &at)) {
 			at = t->count;
