@@ -164,8 +164,9 @@ static __always_inline void sample_fill(struct wire_net_sample *r, struct net_so
 	r->retransmits = c.retransmits - s->was.retransmits;
 	r->out_acked = c.acked - s->was.acked;
 	r->in_read = s->in_read;
-	r->in_sum = s->in_sum;
-	r->out_sum = s->out_sum;
+	/* bytes that waited all the time, and still wait, count in the sample in which they leave their queue */
+	r->in_sum = r->in_read ? s->in_sum : 0;
+	r->out_sum = r->out_acked ? s->out_sum : 0;
 	r->in_queued = s->in_queued;
 	r->out_queued = s->out_queued;
 	r->srtt_us = kread(struct tcp_sock, sk, srtt_us) >> 3;
@@ -175,7 +176,8 @@ static __always_inline void sample_fill(struct wire_net_sample *r, struct net_so
 	s->was = c;
 	s->given = 1;
 	s->since = now;
-	s->in_sum = s->out_sum = 0;
+	s->in_sum -= r->in_sum;
+	s->out_sum -= r->out_sum;
 	s->in_queued = s->out_queued = s->in_read = 0;
 }
 

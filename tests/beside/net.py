@@ -145,6 +145,16 @@ select.select([b], [], [])
 time.sleep(0.1)
 b.recv(100)
 truth['late'] = [a.getsockname()[1], 100000000]
+
+# messages that wait together: each but the first ends a sample in which nothing was read
+a, b = pair(server)
+a.sendall(b'late')
+for _ in range(3):
+    time.sleep(0.15)
+    a.sendall(b'more')
+select.select([b], [], [])
+b.recv(100)
+truth['later'] = [a.getsockname()[1], 225000000]
 print(json.dumps(truth))
 '''
 
@@ -246,6 +256,9 @@ def queues(trace, truth):
     port, least = truth['late']
     got = rows(trace, f'from net_sample | where file ~ "tcp *->127.0.0.1:{port}" && in_read > 0 | select in_wait, in_read')
     tap.check('how long a message waited', len(got) == 1 and got[0]['in_wait'] >= least and got[0]['in_read'] == 4, got)
+    port, least = truth['later']
+    got = rows(trace, f'from net_sample | where file ~ "tcp *->127.0.0.1:{port}" && in_read > 0 | select in_wait, in_read')
+    tap.check('how long several did, over samples in which none was read', len(got) == 1 and got[0]['in_wait'] >= least and got[0]['in_read'] == 16, got)
 
 
 def report(trace, truth):

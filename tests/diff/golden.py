@@ -41,6 +41,7 @@ CASES = {  # name: arguments of diff
     "hostile": ["hostile.trace", "fio1.trace"],
     "cut": ["fio1.trace", "cut.trace"],
     "itself": ["fio1.trace", "fio1.trace"],
+    "as-long": ["fio1.trace", "fio1.trace", "--per", "second"],
     "empty": ["empty.trace", "fio1.trace"],
     "json": ["fio1.trace", "file.trace", "--json"],
     "bad-one": ["fio1.trace"],

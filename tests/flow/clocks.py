@@ -19,10 +19,10 @@ weir, mark = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
 
 
-def run(name, clock, both_ways=True, count=1000, lost=None, missing=None):
+def run(name, clock, both_ways=True, count=1000, lost=None, missing=None, machine=None):
     rng = random.Random(name)
     with tempfile.TemporaryDirectory() as folder:
-        a, b = Host('alpha', 1, lambda t: t), Host('beta', 2, clock)
+        a, b = Host('alpha', 1, lambda t: t, machine), Host('beta', 2, clock, machine)
         a.call('connect', ORIGIN, ORIGIN + 1000, file_id=0, ret=0)
         b.call('accept', ORIGIN + 2000, ORIGIN + 200_000, file2_id=0, ret=5)
         messages(a, b, count, rng)
@@ -73,6 +73,8 @@ rows, origin, text = run('slewed by 200 us', slewed, count=20000)
 tap.check('slewed by 200 us: in several stretches', len(rows) > 1, rows)
 rows, origin, text = run('one way', skewed, both_ways=False)
 tap.check('one way: not known, and said', not rows and 'one way' in text, text)
+rows, origin, text = run('one way within a machine', lambda t: t, both_ways=False, machine='alpha')
+tap.check('one way within a machine: one clock, of which nothing is said', not rows and '1 host,' in text and 'clocks' not in text, text)
 edges, document, text = run('lost', lambda t: t, lost=ORIGIN + LENGTH // 2)
 certain, contested = edges['stream']
 tap.check('calls are missing: what counts on them is contested from then on, and only that', certain > 500 and contested > 500 and

@@ -12,12 +12,12 @@ def line(table, **fields):
 
 
 class Host:
-    """A recording with one thread, whose clock shows clock(t) at the time t."""
+    """A recording with one thread, on a machine of its own if none is named, whose clock shows clock(t) at the time t."""
 
-    def __init__(self, name, number, clock):
+    def __init__(self, name, number, clock, machine=None):
         self.name, self.clock, self.rows = name, clock, []
         other = 3 - number
-        self.head = (line('host', id=0, name=name, boot=f'boot-{name}') + line('process', id=0, pid=100 + number, host_id=0) +
+        self.head = (line('host', id=0, name=machine or name, boot=f'boot-{machine or name}') + line('process', id=0, pid=100 + number, host_id=0) +
                      line('thread', id=0, task=0, tid=100 + number, tid_ns=100 + number, process_id=0, comm=name, pid_ns=1, net_ns=number) +
                      line('file', id=0, inode=0, type='socket', family='AF_INET', proto=1 << 16 | 6, ino=50 + number,
                           local=f'10.0.0.{number}:{4000 + number}', peer=f'10.0.0.{other}:{4000 + other}'))

@@ -91,6 +91,8 @@ def checks(tap, weir, folder, server):
         tap.none(f'analyses and reports of {host or "both"}', bad)
     lines = [run(weir, folder, 'trace', *where, '--host', 'db1', '--utc')[1] for where in (files, ['-i', address])]
     tap.check('weir trace: every line', lines[0] and lines[0] == lines[1], *lines)
+    heads = [run(weir, folder, 'report', *where)[1][:600] for where in (files, ['-i', address])]
+    tap.check('report: how many commands were recorded', all('2 commands' in head for head in heads), *heads)
     for where in (files, ['-i', address]):
         code, out, said = run(weir, folder, 'query', *where, '--host', 'nope', 'count()')
         tap.check(f'a host that is not there ({where[1][:10]})', code == 1 and not out and 'db1' in said and 'web1' in said and said.count('\n') == 1, said)

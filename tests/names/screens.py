@@ -131,6 +131,16 @@ def files_on_screens(weir, check, folder):
     t.wait()
 
 
+def one_file_of_two_recordings(weir, check):
+    for name in ('one', 'two'):
+        run(weir, 'record', '-q', '-o', f'{name}.trace', '--', 'dd', 'if=/dev/zero', 'of=synced', 'bs=64k', 'count=40', 'oflag=dsync', 'status=none')
+    both = ('one.trace', 'two.trace')
+    first = run(weir, 'report', '--rel', *both).decode().splitlines()[0]
+    time = run(weir, 'query', 'op == write && path ~ "**/synced" | sum(dur)', *both).decode().splitlines()[1].strip()
+    check('the first line of a report has the time of both recordings of a file', 'write on ' in first and f': {time}' in first,
+          first, time)
+
+
 def main():
     weir = os.path.realpath(sys.argv[1])
     if os.geteuid():
@@ -186,6 +196,7 @@ def main():
                 told = sorted(x['argument'] for x in of if x.get('process', x.get('name')) == 'python3')
                 check(f'{who}: what tells processes of one name apart', told == apart, told, apart)
         files_on_screens(weir, check, folder)
+        one_file_of_two_recordings(weir, check)
     return tap.end()
 
 

@@ -116,6 +116,15 @@ def disks(folder):
     tree = rows_of(folder, '-i', 'disks.trace', '--tree', '1')
     got = [r['at'] for r in tree if r['what'] == 'disk']
     tap.check('each request to a disk within a call has its line', got == list(times), got)
+    call = {'thread_id': 1, 'tid': 101, 'op': 'fsync', 'class': 'sync'}
+    trace(folder, 'waited.trace', threads(2) + [
+        ('span', {'start': ORIGIN, 'dur': 1000000, 'number': 1, 'name': 'note', 'thread_id': 0}), ('op', {'start': ORIGIN + 2000, 'dur': 8000, **call}),
+        ('op', {'start': ORIGIN + 1000, 'dur': 12000, 'thread_id': 0, 'tid': 100, 'op': 'futex', 'class': 'wait', 'a1': 128, 'waker_id': 1}),
+        ('block_part', {'start': ORIGIN + 3000, 'dur': 5000, 'request': 0, 'disk': 'sda', 'kind': 'write', 'bytes': 4096, 'thread_id': 1,
+                        'via': 'current'})])
+    got = [(r['what'], r['via'], r['time']) for r in rows_of(folder, '-i', 'waited.trace', '--tree', '1')[1:]]
+    tap.check('one of a call that is waited for has its time', sorted(got) == [('call', 'thread', 12000), ('call', 'wait', 8000), ('disk', 'wait', 5000)],
+              got)
 
 
 def hangs(folder):
@@ -153,6 +162,23 @@ def late(folder):
     tap.check('so has the tree', sum(r['count'] for r in tree if r['what'] == 'call') == 10, tree)
 
 
+def numbers(folder):
+    """Two traces whose spans have the same numbers: the listed request is meant, and an id where two are"""
+    for name, below in (('one', {}), ('two', {'parent': 2})):
+        spans = [{'number': 1, **below}, {'number': 2}]
+        trace(folder, f'{name}.trace', [('host', {'id': 0, 'name': name, 'boot': name}), *threads(1)] +
+              [('span', {'start': ORIGIN + n * 100, 'dur': 1000, 'name': ('', f'{name}1', 'both')[s["number"]], 'thread_id': 0, 'trace_id': f'{name:x>32}',
+                         'span_id': f'{name:x>15}{n}', **s}) for n, s in enumerate(spans)])
+    both = ('-i', 'one.trace', '-i', 'two.trace', '--tree')
+    tap.check('the request of two spans with a number', rows_of(folder, *both, '1')[0]['name'] == 'one1')
+    r = weir_of(folder, *both, '2')
+    tap.check('of two requests with a number, their ids', r.returncode and '2 spans' in r.stderr and 'xone1, ' in r.stderr and 'xtwo1' in r.stderr,
+              r.stderr, r.stdout[:300])
+    tap.check('one of which is an answer', rows_of(folder, *both, f'{"two":x>15}1')[0]['number'] == 2)
+    text = weir_of(folder, *both[:-1], '--compare', '--name', 'both').stdout
+    tap.check('and in the next command', '--tree xxxxxxxxxxxx' in text, text[-300:])
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-selection-') as folder:
         parts(folder)
@@ -161,6 +187,7 @@ def main():
         disks(folder)
         hangs(folder)
         late(folder)
+        numbers(folder)
     return tap.end()
 
 

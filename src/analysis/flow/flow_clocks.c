@@ -415,9 +415,9 @@ static int clocks_extend(struct flow_clocks *c, const uint64_t *machine, bool *d
 	to = &c->clocks[back ? best->a : best->b];
 	clock_chain(to, &c->clocks[back ? best->b : best->a], &found, back);
 	to->over = back ? best->b : best->a;
-	to->known = to->window_count > 0;
-	to->same = to->known && machine[best->a] == machine[best->b] && holds_zero(&found) &&
+	to->same = machine[best->a] == machine[best->b] && holds_zero(&found) &&
 		   c->clocks[to->over].same;
+	to->known = to->same || to->window_count > 0;
 	done[back ? best->a : best->b] = true;
 	return 1;
 }

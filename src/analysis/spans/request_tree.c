@@ -12,6 +12,7 @@
 #include "schema/vocab.h"
 
 #define TREE_UNFOLDED 16 /* up to this many calls of a span have a line each */
+#define TREE_IDS      4	 /* a message names up to this many spans */
 
 /* Finds a span by its number as text: readers of JSON may not preserve all of its digits. */
 static uint32_t tree_find_id(const struct requests *q, const char *which)
@@ -25,6 +26,42 @@ static uint32_t tree_find_id(const struct requests *q, const char *which)
 			return i;
 	}
 	return SPAN_NONE;
+}
+
+/* Of spans with the same number, those of several traces, a listed request is meant before a span within one. */
+static int tree_find_number(const struct requests *q, int64_t number, uint32_t *ret,
+			    struct error *err)
+{
+	uint32_t first = spanset_find(&q->spans, number, 0), listed = SPAN_NONE;
+	size_t count = 0, listed_count = 0;
+	_cleanup_buf_ struct buf ids = {0};
+
+	for (uint32_t i = first; i != SPAN_NONE; i = spanset_find(&q->spans, number, i + 1)) {
+		struct bytes id = spanset_text(&q->spans, q->spans.all[i].span_id);
+
+		if (id.len && count < TREE_IDS)
+			buf_printf(&ids, ", %.*s", (int)id.len, (const char *)id.data);
+		count++;
+	}
+	for (size_t i = 0; i < q->chosen_count; i++) {
+		if (q->spans.all[q->chosen[i]].number == number) {
+			listed = q->chosen[i];
+			listed_count++;
+		}
+	}
+	*ret = listed_count == 1 ? listed : first;
+	if (!count)
+		return error_set(err, -EINVAL,
+				 "--tree %lld: no span has this number (weir requests --log)",
+				 (long long)number);
+	if (count == 1 || listed_count == 1)
+		return 0;
+	if (buf_status(&ids) < 0)
+		return buf_status(&ids);
+	return error_set(err, -EINVAL,
+			 "--tree %lld: %zu spans of these traces have this number; name one by its "
+			 "id%s, or read one trace",
+			 (long long)number, count, buf_str(&ids));
 }
 
 static int tree_find(const struct requests *q, const char *which, uint32_t *ret, struct error *err)
@@ -50,12 +87,7 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 		return error_set(err, -EINVAL,
 				 "--tree '%.40s': a request's number, the id of a span, or slowest",
 				 which);
-	*ret = spanset_find(&q->spans, number);
-	return *ret == SPAN_NONE
-		       ? error_set(err, -EINVAL,
-				   "--tree %.40s: no span has this number (weir requests --log)",
-				   which)
-		       : 0;
+	return tree_find_number(q, number, ret, err);
 }
 
 /* ---- its calls ---- */
@@ -140,7 +172,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 					 c->via, c->disk,    fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
-		int64_t time = c->via == VIA_WAIT ? c->part : c->stop - c->start;
+		int64_t time = c->via == VIA_WAIT && !c->disk ? c->part : c->stop - c->start;
 
 		if (!map_get(&lines, key, &at)) {
 			at = t->count;

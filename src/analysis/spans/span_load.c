@@ -458,9 +458,9 @@ void spanset_range(const struct spans *s, int64_t *ret_from, int64_t *ret_to)
 	}
 }
 
-uint32_t spanset_find(const struct spans *s, int64_t number)
+uint32_t spanset_find(const struct spans *s, int64_t number, uint32_t from)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
+	for (uint32_t i = from; i < s->count; i++) {
 		if (s->all[i].number == number)
 			return i;
 	}

@@ -160,8 +160,8 @@ void spanset_free(struct spans *s);
 struct bytes spanset_text(const struct spans *s, uint32_t text);
 /* The start of the first span and the end of the last; INT64_MAX and INT64_MIN if there are none. */
 void spanset_range(const struct spans *s, int64_t *ret_from, int64_t *ret_to);
-/* The span with this number, or SPAN_NONE. */
-uint32_t spanset_find(const struct spans *s, int64_t number);
+/* The first span from `from` on with this number, or SPAN_NONE. Spans of several traces may have the same one. */
+uint32_t spanset_find(const struct spans *s, int64_t number, uint32_t from);
 /* A key for a span number that is unique over recordings, given by the thread's id (-1: unknown), and over both tables. */
 uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period);
 

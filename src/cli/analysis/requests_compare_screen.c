@@ -81,11 +81,24 @@ static int print_traits(const struct requests_compare *c)
 	return r;
 }
 
+/* The option that shows this span: its number, or its id if the number is also that of a span in another trace. */
+static void put_tree_of(struct buf *b, const struct requests *q, uint32_t span)
+{
+	const struct span *k = &q->spans.all[span];
+	struct bytes id = spanset_text(&q->spans, k->span_id);
+	uint32_t first = spanset_find(&q->spans, k->number, 0);
+
+	if (id.len && spanset_find(&q->spans, k->number, first + 1) != SPAN_NONE)
+		buf_printf(b, "--tree %.*s", (int)id.len, (const char *)id.data);
+	else
+		buf_printf(b, "--tree %lld", (long long)k->number);
+}
+
 int requests_compare_screen(const struct analysis_view *v, const struct requests *q)
 {
 	const struct requests_compare *c = &q->compare;
 	_cleanup_buf_ struct buf name = {0};
-	char slow[32], usual[32];
+	_cleanup_buf_ struct buf slow = {0}, usual = {0};
 	int r;
 
 	if (!c->slow_count) {
@@ -109,11 +122,10 @@ int requests_compare_screen(const struct analysis_view *v, const struct requests
 	r = r < 0 ? r : print_traits(c);
 	if (r < 0)
 		return r;
-	snprintf(slow, sizeof(slow), "--tree %lld",
-		 (long long)q->spans.all[c->slow[c->slow_count - 1]].number);
-	snprintf(usual, sizeof(usual), "--tree %lld",
-		 (long long)q->spans.all[c->usual[c->usual_count / 2]].number);
-	return requests_next(v, slow, usual);
+	put_tree_of(&slow, q, c->slow[c->slow_count - 1]);
+	put_tree_of(&usual, q, c->usual[c->usual_count / 2]);
+	r = buf_status(&slow) < 0 ? buf_status(&slow) : buf_status(&usual);
+	return r < 0 ? r : requests_next(v, buf_str(&slow), buf_str(&usual));
 }
 
 /* ---- groups ---- */

@@ -219,7 +219,8 @@ static int tree_put_path(const struct requests *q)
 		requests_line(&b);
 	}
 	if (q->tree.path.thread_count > PATH_THREADS)
-		printf("  %zu more threads\n", q->tree.path.thread_count - PATH_THREADS);
+		printf("  %zu more thread%s\n", q->tree.path.thread_count - PATH_THREADS,
+		       q->tree.path.thread_count - PATH_THREADS == 1 ? "" : "s");
 	return r;
 }
 

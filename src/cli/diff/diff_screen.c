@@ -79,15 +79,16 @@ static int diff_screen_put_unit(const struct diff *d)
 	double ratio = d->work[0] > 0 && d->runs[1]
 			       ? d->work[1] / (double)d->runs[1] / (d->work[0] / (double)d->runs[0])
 			       : 1;
+	bool scaled = strcmp(diff_number_text(ratio).s, "1") != 0;
 	int r = 0;
 
-	if (d->unit == DIFF_UNIT_SECOND)
+	if (scaled && d->unit == DIFF_UNIT_SECOND)
 		r = buf_printf(
 			&b,
 			"B lasted %s times as long as A: its calls and times are given for as "
 			"long as A lasted",
 			diff_number_text(ratio).s);
-	else if (d->unit == DIFF_UNIT_OP)
+	else if (scaled && d->unit == DIFF_UNIT_OP)
 		r = buf_printf(&b,
 			       "B did %s times the work of A, counted in %ss: its calls and times "
 			       "are given for as much as A did",

@@ -103,6 +103,7 @@ struct report {
 	struct map
 		alone; /* hash of a key of group_file(): group_tree() displays this file by itself */
 	size_t gap_free_marks;
+	size_t sources; /* traces; in one that was fetched from a store, the files that it came from */
 	bool gap_free;		    /* every trace states that it has no gaps */
 	uint64_t held_ns;	    /* how long weir held the program (--lossless) */
 	struct mark_text command;   /* weir.command, weir.synth */

@@ -95,6 +95,7 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 		r->masked += report_data_number_of(text, "masked=");
 	}
 	r->synthetic += synth;
+	r->sources += bytes_is(name, "weir.version");
 	if (bytes_is(name, "weir.selection"))
 		return mark_text_take(&r->selection, text);
 	return synth || bytes_is(name, "weir.command") ? mark_text_take(&r->command, text) : 0;
@@ -264,8 +265,9 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		e = read_marks(r, err);
 	if (e < 0)
 		return e;
-	mark_text_settle(&r->command, store_trace_count(r->store));
-	mark_text_settle(&r->selection, store_trace_count(r->store));
+	r->sources = MAX(r->sources, store_trace_count(r->store));
+	mark_text_settle(&r->command, r->sources);
+	mark_text_settle(&r->selection, r->sources);
 	check_numbers(r);
 	r->hosts = names_hosts(r->dims);
 	e = lines ? report_data_group_files(r, &scan) : 0;

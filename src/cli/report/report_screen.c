@@ -48,7 +48,7 @@ static int who(const struct report *r, struct buf *out)
 	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
 
 	if (r->command.differ) {
-		size_t traces = store_trace_count(r->store);
+		size_t traces = r->sources;
 		bool same = r->command.count >= traces && r->synthetic % traces == 0;
 
 		return buf_printf(out, "   %s%zu %s", same && r->synthetic ? "synthetic: " : "",

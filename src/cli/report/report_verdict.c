@@ -17,11 +17,20 @@
 #define ALL_BUT	   20 /* if others have less than 1 / this, they are not mentioned */
 #define NOTHING	   "nothing stands out; most time is in "
 
-/* File keys are already lines of the page, as the sums were made that way. */
+/* The line of a file on the page. In sums only the file keys of the first trace are already lines. */
+static int64_t verdict_line(const struct report *r, int64_t file)
+{
+	if (file >= 0 && (size_t)file < r->alias_count)
+		return r->alias[file];
+	return dims_has(r->dims, TABLE_FILE, file) ? file_lines_line(r->lines, r->dims, file)
+						   : file;
+}
+
 static bool verdict_map(void *arg, struct rollup_row *key)
 {
 	const struct report *r = arg;
 
+	key->file_id = verdict_line(r, key->file_id);
 	key->thread_id = names_process_of(r->dims, key->thread_id);
 	return report_is_io(key);
 }
@@ -108,15 +117,13 @@ static int verdict_take_runq(void *state, const struct walk_rows *rows)
 	for (size_t k = 0; k < rows->count; k++) {
 		size_t row = rows->rows[k];
 		uint64_t runq = (uint64_t)MAX(batch_get(b, OP_RUNQ, row, 0), 0);
-		int64_t file = batch_get(b, OP_FILE_ID, row, -1);
+		int64_t file = verdict_line(r, batch_get(b, OP_FILE_ID, row, -1));
 		struct rollup_row key = {.class = batch_get(b, OP_CLASS, row, -1)};
 
 		if (!runq || !report_is_io(&key) || rollup_is_running(b, row))
 			continue;
 		if (!rows->second)
 			q->io = add_sat(q->io, runq);
-		if (file >= 0 && (size_t)file < r->alias_count)
-			file = r->alias[file];
 		if (batch_get(b, OP_OP, row, -1) == most->op &&
 		    (q->verdict->of_file ? file == most->file_id : !rows->second))
 			q->most = add_sat(q->most, runq);
