@@ -33,7 +33,7 @@ print('written', flush=True)
 for line in sys.stdin:
     pass
 """
-MEMBERS = ('columns', 'rows', 'loss', 'rules', 'rules_found', 'not_run', 'work_time', 'cost')
+MEMBERS = ('columns', 'rows', 'loss', 'rules', 'rules_found', 'not_run', 'work_time', 'cost', 'summed')
 
 
 def path(name):
@@ -271,20 +271,21 @@ def several():
     diagnose('many/a.trace')  # what is kept in one of them is not taken for all
     before = [size(f'many/{n}') for n in ('a.trace', 'b.trace')]
     doc = diagnose('many')
-    check('several traces are diagnosed', len(finds(doc)) == 2, doc['rows'])
+    found = [(f['calls'], f['sentence'].endswith(' (2 processes)')) for f in doc['rows'] if f['rule'] == 'small-writes']
+    check('several traces are diagnosed: the program of both is one finding', found == [(2 * CALLS, True)], doc['rows'])
     same('and by the route', doc, answer_of_new('many'))
     check('nothing is kept in them', before == [size(f'many/{n}') for n in ('a.trace', 'b.trace')])
 
 
 def two_files():
-    """Two findings of one rule about files whose names have one pattern: they share no call, so both count."""
+    """Two files whose names differ in a number are one finding: they share no call, so the times of both count."""
     with open(path('two.py'), 'w', encoding='utf-8') as f:
         f.write("import os\nfor n in '12':\n    f = os.open(f'part{n}.log', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)\n"
                 f"    for i in range({CALLS}):\n        os.write(f, b'x' * 20)\n")
     run('record', '-q', '-o', 'two.trace', '--', 'python3', 'two.py')
     doc = diagnose('two.trace', '--only', 'small-writes')
-    times = [r['time'] for r in doc['rows']]
-    check('the cost of two files is the sum of both', len(times) == 2 and doc['cost'] == sum(times) <= doc['work_time'], doc)
+    found = [(f['files'], f['calls'], f['time']) for f in doc['rows']]
+    check('the cost of two files is the sum of both', found == [(2, 2 * CALLS, doc['cost'])] and doc['cost'] <= doc['work_time'], doc)
 
 
 def read_only():

@@ -255,11 +255,23 @@ def own(trace):
     write('own2.rule', rule_text() + 'covers: wide-rule\n')
     found = rows('-i', trace, '--rules', 'own2.rule', '--rules', 'covers.rule', '--only', 'own-rule', '--only', 'wide-rule')
     check('of two that cover each other both stay', len(found) == 2, found)
-    for files, want in (('0', 'file (2 processes)'), ('i', '2 files like file')):
+    for files, want in (('0', 'file (2 processes)'), ('i', '2 files like file (2 processes)')):
         sql = f"SELECT i AS process_id, {files} AS file_id, 'file' AS pattern, 100 AS calls FROM range(8) r(i)"
         write('many.rule', rule_text(sql=sql, sentence='{pattern}', evidence='of {pattern}', many='{files} files like {pattern}'))
         found = rows('-i', trace, '--rules', 'many.rule', '--only', 'own-rule')
         check(f'one sentence for {want}', sorted(f['sentence'] for f in found) == sorted([want, want, 'file']), found)
+    sql = "SELECT id AS process_id, id AS file_id, 'file.#' AS pattern, 100 AS calls FROM process WHERE argv LIKE 'fio%'"
+    write('many.rule', rule_text(sql=sql, sentence='{process} and {pattern}', evidence='{calls} calls', many=None))
+    found = rows('-i', trace, '--rules', 'many.rule', '--only', 'own-rule')
+    check('a row for each of two processes of a program is one finding, with the evidence of one',
+          [(f['sentence'], f['calls'], f['evidence']) for f in found] == [('fio and file.# (2 processes)', 200, 'the largest: 100 calls')], found)
+    for more, share in (('', 'a number'), (', 1 AS elapsed', None)):
+        sql = f"SELECT 1 AS file_id, 9000000000000 AS time, 1000 AS first_start, 1000001000 AS last_stop{more}"
+        write('summed.rule', rule_text(sql=sql, sentence='{file}', evidence='{file}', many=None))
+        found = rows('-i', trace, '--rules', 'summed.rule', '--only', 'own-rule')
+        check(f'a cost above the time that passed is that time, and the sum is named{more}',
+              [(f['time'], f['evidence'].split('; ')[1]) for f in found] == [(1000000000, '9,000 s summed over concurrent calls')] and
+              (found[0]['share'] is None) == (share is None), found)
     for order in ('i', '-i'):
         sql = f"SELECT 1 AS file_id, 100 AS calls, 10 - i AS first_start, i AS word FROM range(8) r(i) ORDER BY {order}"
         write('order.rule', rule_text(sql=sql, sentence='{word}', evidence='{word}', many='{word}'))

@@ -181,6 +181,8 @@ static int ask_take_row(struct diagnose_rows *rows, struct engine_result *r, str
 			row->number[number] = null ? DIAGNOSE_NULL : ask_number(r, i, scratch);
 		else if (strcmp(name, "inexact") == 0)
 			row->inexact = !null && ask_number(r, i, scratch) > 0;
+		else if (strcmp(name, "elapsed") == 0)
+			row->elapsed = !null && ask_number(r, i, scratch) > 0;
 		else if (strcmp(name, "pattern") != 0)
 			e = ask_take_extra(rows, row, r, i, scratch);
 		else if (!null)
@@ -199,7 +201,8 @@ static int ask_take_names(struct diagnose_rows *rows, const struct rule *rule,
 
 		if (ask_place(name, id_columns, DIAGNOSE_IDS) >= 0 ||
 		    ask_place(name, number_columns, DIAGNOSE_NUMBERS) >= 0 ||
-		    strcmp(name, "inexact") == 0 || strcmp(name, "pattern") == 0)
+		    strcmp(name, "inexact") == 0 || strcmp(name, "elapsed") == 0 ||
+		    strcmp(name, "pattern") == 0)
 			continue;
 		if (rows->name_count == DIAGNOSE_EXTRA_MAX)
 			return error_set(err, -EINVAL, "rule %s (%s): more than %d columns",

@@ -188,12 +188,14 @@ static bool finding_may_overlap(const struct finding *a, const struct finding *b
 static void diagnose_sum_cost(struct diagnosis *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
-		int64_t time = d->findings[i].row.number[DIAGNOSE_TIME], counted = 0;
+		int64_t time = d->findings[i].summed, counted = 0;
 
 		for (size_t k = 0; k < i; k++) {
 			if (finding_may_overlap(&d->findings[k], &d->findings[i]))
-				counted = MAX(counted, d->findings[k].row.number[DIAGNOSE_TIME]);
+				counted = MAX(counted, d->findings[k].summed);
 		}
+		if (d->findings[i].row.elapsed)
+			continue;
 		if (time != DIAGNOSE_NULL && time > counted)
 			d->cost += time - counted;
 	}
@@ -581,8 +583,10 @@ static int diagnose_put_members(const struct analysis_input *in _unused_,
 	/* names and words need no escaping */
 
 	buf_printf(to,
-		   ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
-		   d->ran, d->found, (long long)d->work_time, (long long)d->cost);
+		   ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld, "
+		   "\"summed\": %s",
+		   d->ran, d->found, (long long)d->work_time, (long long)d->cost,
+		   diagnosis_is_summed(d) ? "true" : "false");
 	for (size_t i = 0; i < d->lack_count; i++)
 		buf_printf(to, "%s{\"rule\": \"%s\", \"needs\": \"%s\"}",
 			   i ? ", " : ", \"not_run\": [", d->lacks[i].rule->name,

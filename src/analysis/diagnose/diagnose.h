@@ -49,6 +49,7 @@ struct diagnose_row {
 	struct sentence_value extra[DIAGNOSE_EXTRA_MAX]; /* owns its texts */
 	size_t extra_count;
 	bool inexact;
+	bool elapsed; /* its time is not part of the time that work was blocked */
 };
 
 /* The result of one rule. */
@@ -67,6 +68,11 @@ struct finding {
 	const struct rule *rule;
 	/* for a group: sums; other values are those of its most expensive row */
 	struct diagnose_row row;
+	/*
+	 * Its time, summed over concurrent calls as the time that work was blocked is; that of `row` is never longer
+	 * than from the first of its calls to the last, since no more can be saved. DIAGNOSE_NULL: time is not the issue.
+	 */
+	int64_t summed;
 	size_t files, processes; /* number that it covers */
 	size_t others; /* number of further groups of the rule that did not become findings */
 	size_t rows;
@@ -108,6 +114,12 @@ struct diagnosis {
 	const char *name;     /* of the trace */
 	char made_by[32];     /* identifies the rules, for the table */
 };
+
+/* True if more time was spent than passed: calls were concurrent, and each counts. */
+static inline bool diagnosis_is_summed(const struct diagnosis *d)
+{
+	return d->work_time > d->last - d->first;
+}
 
 void finding_free(struct finding *f);
 void diagnosis_free(struct diagnosis *d);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/diagnose/diagnose.h"
+#include "base/amount.h"
 #include "base/array.h"
 #include "names/names.h"
 
@@ -17,9 +18,12 @@
 #define GROUPS_EXPLAIN 0.8 /* fraction of the rule's cost that they must explain */
 
 enum perspective {
-	BY_ROW,		 /* one file of one process */
-	BY_PATTERN,	 /* files of one process whose names have one pattern */
-	BY_PROGRAM_FILE, /* the same over all processes of a program */
+	/*
+	 * the processes of a program on one machine, of which each does the same with one file, or with files whose names
+	 * have one pattern, by threads of one name, to one peer: several findings would differ in a number only
+	 */
+	BY_ALIKE,
+	BY_PROGRAM_FILE, /* the same, whatever thread, peer and machine */
 	BY_PROCESS,	 /* all files of a process */
 	BY_PROGRAM,
 	PERSPECTIVES
@@ -62,35 +66,59 @@ static int64_t group_cost(const struct diagnose_row *row)
 
 /* ---- keys ---- */
 
+static struct bytes finding_peer(const struct dims_file *peer)
+{
+	return dims_peer(peer).len ? dims_peer(peer) : peer->path;
+}
+
+static int group_put_name(struct buf *out, struct bytes name, bool as_pattern)
+{
+	bool changed;
+	int r = as_pattern ? names_pattern(name, out, &changed)
+			   : buf_append(out, name.data, name.len);
+
+	return r < 0 ? r : buf_append(out, "\n", 1);
+}
+
+/* The row's machine, thread and peer, with # for numbers. */
+static int group_put_who(struct buf *out, const struct dims *d, const struct diagnose_row *row)
+{
+	const int64_t *id = row->id;
+	const struct dims_thread *t =
+		id[DIAGNOSE_THREAD] >= 0 ? dims_thread(d, id[DIAGNOSE_THREAD]) : NULL;
+	int64_t known = id[DIAGNOSE_PROCESS] >= 0 ? id[DIAGNOSE_PROCESS] : id[DIAGNOSE_THREAD];
+	struct dims_file room;
+	const struct dims_file *peer =
+		id[DIAGNOSE_PEER] >= 0 ? dims_file(d, id[DIAGNOSE_PEER], &room) : NULL;
+	int r = 0;
+
+	if (known >= 0)
+		r = buf_printf(out, "%lld\n", (long long)dims_machine(d, known));
+	if (r >= 0 && t)
+		r = group_put_name(out, t->comm, true);
+	if (r >= 0 && peer)
+		r = group_put_name(out, finding_peer(peer), false);
+	return r;
+}
+
 static int group_key(struct grouping *g, const struct dims *d, const struct diagnose_row *row,
 		     enum perspective p, struct buf *scratch, uint32_t *ret)
 {
-	bool changed;
 	int r = 0;
 
 	buf_clear(scratch);
-	if (p == BY_ROW)
-		r = buf_printf(scratch, "%lld %lld %lld ", (long long)row->id[DIAGNOSE_PROCESS],
-			       (long long)row->id[DIAGNOSE_THREAD],
-			       (long long)row->id[DIAGNOSE_PEER]);
-	else if (p == BY_PATTERN || p == BY_PROCESS)
+	if (p == BY_PROCESS)
 		r = buf_printf(scratch, "%lld ", (long long)row->id[DIAGNOSE_PROCESS]);
-	else if (row->id[DIAGNOSE_PROCESS] >= 0) {
-		struct bytes program = names_program(d, row->id[DIAGNOSE_PROCESS]);
-
-		buf_append(scratch, program.data, program.len);
-		r = buf_append(scratch, "\n", 1);
-	}
-	if (r < 0)
-		return r;
-	if (p == BY_ROW && row->id[DIAGNOSE_FILE] >= 0)
-		r = buf_printf(scratch, "%lld", (long long)row->id[DIAGNOSE_FILE]);
-	else if (p == BY_ROW || p == BY_PATTERN || p == BY_PROGRAM_FILE) {
+	else if (row->id[DIAGNOSE_PROCESS] >= 0)
+		r = group_put_name(scratch, names_program(d, row->id[DIAGNOSE_PROCESS]), false);
+	if (r >= 0 && p == BY_ALIKE)
+		r = group_put_who(scratch, d, row);
+	if (r >= 0 && (p == BY_ALIKE || p == BY_PROGRAM_FILE)) {
 		if (row->pattern.len)
 			r = buf_append(scratch, row->pattern.data, row->pattern.len);
 		else if (row->id[DIAGNOSE_FILE] >= 0)
-			r = names_pattern(dims_file_name(d, row->id[DIAGNOSE_FILE]), scratch,
-					  &changed);
+			r = group_put_name(scratch, dims_file_name(d, row->id[DIAGNOSE_FILE]),
+					   true);
 	}
 	return r < 0 ? r : intern_add(&g->texts, scratch->data, scratch->len, ret);
 }
@@ -243,7 +271,7 @@ static int finding_name(struct finding *f, const struct dims *d)
 	if (r >= 0 && id[DIAGNOSE_FILE] >= 0)
 		r = finding_put_bytes(&f->path, dims_file_name(d, id[DIAGNOSE_FILE]));
 	if (r >= 0 && peer)
-		r = finding_put_bytes(&f->peer, dims_peer(peer).len ? dims_peer(peer) : peer->path);
+		r = finding_put_bytes(&f->peer, finding_peer(peer));
 	if (r < 0)
 		return r;
 	return f->row.pattern.len ? finding_put_bytes(&f->pattern, f->row.pattern)
@@ -296,10 +324,10 @@ static struct sentence_value finding_time_value(const struct diagnose_context *c
 		SENTENCE_DUR);
 }
 
+/* `n`: numbers of the finding, or of one of its rows. */
 static size_t finding_values(const struct diagnose_context *c, const struct finding *f,
-			     const struct buf *glob, struct sentence_value *to)
+			     const int64_t *n, const struct buf *glob, struct sentence_value *to)
 {
-	const int64_t *n = f->row.number;
 	size_t count = 0;
 
 	to[count++] = finding_text_value("file", &f->path);
@@ -369,28 +397,57 @@ static int finding_put_host(const struct diagnose_context *c, struct finding *f)
 				  f->rule->evidence ? ": " : "");
 }
 
-static int finding_write(const struct diagnose_context *c, struct finding *f, struct error *err)
+/* Fills the sentence, with the number of processes if there are several. */
+static int finding_put_sentence(const struct diagnose_context *c, struct finding *f,
+				const struct sentence_value *values, size_t count,
+				struct error *err)
 {
-	_cleanup_buf_ struct buf glob = {0};
-	struct sentence_value values[FINDING_VALUES];
 	const char *many = f->rule->many;
 	/* several processes, or threads, with the same file: a sentence about files does not fit */
 	bool one_file = many && f->files == 1 && strstr(many, "{files}");
 	bool several = f->rows > 1 && many && !one_file;
-	int r = finding_put_glob(&glob, &f->pattern);
-	size_t count = finding_values(c, f, &glob, values);
+	const char *form = several ? many : f->rule->sentence;
+	int r = finding_fill(c, f, form, values, count, &f->sentence, err);
 
-	if (r >= 0)
-		r = finding_fill(c, f, several ? many : f->rule->sentence, values, count,
-				 &f->sentence, err);
-	if (r >= 0 && one_file && f->processes > 1)
-		r = buf_printf(&f->sentence, " (%zu processes)", f->processes);
-	else if (r >= 0 && f->rows > 1 && !several)
-		r = buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
-	if (r >= 0)
-		r = finding_put_host(c, f);
+	if (r < 0)
+		return r;
+	if (f->rows > 1 && !many && f->rows != f->processes)
+		return buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
+	return f->processes > 1 && !strstr(form, "{processes}")
+		       ? buf_printf(&f->sentence, " (%zu processes)", f->processes)
+		       : 0;
+}
+
+/* Fills the evidence, which is that of the largest row; `largest`: its numbers. */
+static int finding_put_evidence(const struct diagnose_context *c, struct finding *f,
+				const int64_t *largest, const struct buf *glob, struct error *err)
+{
+	struct sentence_value values[FINDING_VALUES];
+	size_t count = finding_values(c, f, largest, glob, values);
+	int r = finding_put_host(c, f);
+
+	if (r >= 0 && f->processes > 1 && f->rule->evidence)
+		r = buf_printf(&f->evidence, "the largest: ");
 	if (r >= 0)
 		r = finding_fill(c, f, f->rule->evidence, values, count, &f->evidence, err);
+	if (r >= 0 && f->summed > f->row.number[DIAGNOSE_TIME])
+		r = buf_printf(&f->evidence, "%s%s summed over concurrent calls",
+			       f->evidence.len ? "; " : "", format_dur(f->summed).s);
+	return r;
+}
+
+static int finding_write(const struct diagnose_context *c, struct finding *f,
+			 const int64_t *largest, struct error *err)
+{
+	_cleanup_buf_ struct buf glob = {0};
+	struct sentence_value values[FINDING_VALUES];
+	int r = finding_put_glob(&glob, &f->pattern);
+	size_t count = finding_values(c, f, f->row.number, &glob, values);
+
+	if (r >= 0)
+		r = finding_put_sentence(c, f, values, count, err);
+	if (r >= 0)
+		r = finding_put_evidence(c, f, largest, &glob, err);
 	if (r >= 0)
 		r = finding_fill(c, f, f->rule->change, values, count, &f->change, err);
 	if (r >= 0)
@@ -413,12 +470,31 @@ static const char *finding_sure(const struct diagnose_context *c, const struct f
 	return "yes";
 }
 
+/*
+ * Sets what the finding costs, and its share of the time that work was blocked. Both sums count each of several
+ * concurrent calls. The cost is at most the time that passed, as no more can be saved.
+ */
+static void finding_set_cost(const struct diagnose_context *c, struct finding *f)
+{
+	int64_t *n = f->row.number;
+	int64_t first = n[DIAGNOSE_FIRST] != DIAGNOSE_NULL ? n[DIAGNOSE_FIRST] : c->run->first;
+	int64_t last = n[DIAGNOSE_LAST] != DIAGNOSE_NULL ? n[DIAGNOSE_LAST] : c->run->last;
+
+	f->summed = n[DIAGNOSE_TIME];
+	f->share = (double)NAN;
+	if (f->summed == DIAGNOSE_NULL)
+		return;
+	if (!f->row.elapsed && c->out->work_time > 0)
+		f->share = (double)f->summed / (double)c->out->work_time;
+	if (last > first)
+		n[DIAGNOSE_TIME] = MIN(f->summed, last - first);
+}
+
 static int finding_add(const struct diagnose_context *c, const struct rule *rule,
 		       const struct grouping *g, const struct group *group, struct error *err)
 {
 	struct diagnosis *out = c->out;
 	struct finding *f;
-	int64_t time;
 	int r;
 
 	if (grow((void **)&out->findings, &out->cap, out->count + 1, sizeof(*out->findings)) < 0)
@@ -433,12 +509,9 @@ static int finding_add(const struct diagnose_context *c, const struct rule *rule
 		r = finding_name(f, store_dims(c->run->store));
 	if (r < 0)
 		return r;
-	time = f->row.number[DIAGNOSE_TIME];
-	f->share = time == DIAGNOSE_NULL || out->work_time <= 0
-			   ? (double)NAN
-			   : (double)time / (double)out->work_time;
+	finding_set_cost(c, f);
 	f->sure = finding_sure(c, f);
-	r = finding_write(c, f, err);
+	r = finding_write(c, f, g->rows->items[g->order[group->first]].number, err);
 	/* extra values belong to the rows, which are freed */
 	f->row.extra_count = 0;
 	f->row.pattern = (struct bytes){NULL, 0};
@@ -472,10 +545,10 @@ static int group_check_texts(const struct diagnose_context *c, const struct rule
 			.kind = rows->is_text[i] ? SENTENCE_TEXT : SENTENCE_COUNT,
 		};
 	if (r >= 0)
-		r = finding_write(c, &f, err);
+		r = finding_write(c, &f, f.row.number, err);
 	f.rows = 2;
 	if (r >= 0)
-		r = finding_write(c, &f, err);
+		r = finding_write(c, &f, f.row.number, err);
 	finding_free(&f);
 	return r;
 }

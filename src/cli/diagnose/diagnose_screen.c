@@ -179,7 +179,7 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
-	char rules[96], line[160];
+	char rules[96], line[200];
 
 	snprintf(rules, sizeof(rules), "(%zu of %zu rules found nothing)", d->ran - d->found,
 		 d->ran);
@@ -187,9 +187,10 @@ static void diagnose_put_headline(const struct diagnosis *d)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
 		snprintf(line, sizeof(line),
-			 "%zu finding%s cost%s %.40s of %.40s in I/O and non-idle waits", now,
+			 "%zu finding%s cost%s %.40s of %.40s in I/O and non-idle waits%s", now,
 			 now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
-			 format_dur(d->work_time).s);
+			 format_dur(d->work_time).s,
+			 diagnosis_is_summed(d) ? ", summed over concurrent calls" : "");
 	else
 		snprintf(line, sizeof(line), "%zu finding%s", now, now == 1 ? "" : "s");
 	printf("%s%s%s", text_style(TEXT_BOLD), line, text_style(TEXT_PLAIN));

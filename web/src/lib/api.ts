@@ -148,6 +148,8 @@ export interface Diagnosis {
 	/** ns that work spent in I/O calls and waits, and the part that findings explain. */
 	work_time: number;
 	cost: number;
+	/** Both count each of concurrent calls, and are more than the time that passed. */
+	summed: boolean;
 }
 
 /** The parameters of every question of a page. */
