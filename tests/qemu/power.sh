@@ -14,7 +14,7 @@ for sync in "$@"; do
 	dmsetup mknodes power
 	mount -t ext4 -o commit=600 /dev/mapper/power /mnt/disk
 	rm -f /w/*
-	WORK_SECONDS=300 WORK_PAUSE=2000 weir record -q --sync "$sync" -o /mnt/disk/t -- workload load_count /w >/dev/null 2>/tmp/errors &
+	WORK_SECONDS=300 WORK_PAUSE=50000 weir record -q --sync "$sync" -o /mnt/disk/t -- workload load_count /w >/dev/null 2>/tmp/errors &
 	recorder=$!
 	committed=
 	while [ -z "$committed" ] && kill -0 $recorder; do
