@@ -167,12 +167,10 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE
 							   : flow_replica_of(v, object, behind),
 		 wrote;
-	struct flow_reference ref = {other, true};
 	struct flow_verdict row = {.what = "altered",
-				   .first = k->in,
-				   .first_spot = k->in_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND,
+				   .object = stored ? object : other,
+				   .first = {k->in, k->in_spot, FLOW_RECEIVE},
+				   .ref = {FLOW_WRONG, other},
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
 	const struct flow_range *took = NULL;
@@ -181,12 +179,9 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 	    !flow_replicas_stretch(v, other, object, range, &wrote) ||
 	    flow_verdict_time(v, wrote) < flow_verdict_time(v, k->in))
 		return false;
-	row.object = stored ? object : other;
 	row.from = range[0];
 	row.to = range[1];
-	row.bytes = range[1] - range[0];
-	row.second = wrote;
-	row.second_spot = other | FLOW_SPOT_FILE;
+	row.second = (struct flow_seen){wrote, other | FLOW_SPOT_FILE, FLOW_SEND};
 	for (size_t i = 0; i < v->stored.count && stored && !took; i++) {
 		if (v->stored.all[i].out == wrote && !(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
 			took = &v->stored.all[i];
@@ -194,22 +189,21 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 	if (stored) {
 		if (!took || sender_of(v, took->in) == FLOW_NONE)
 			return false;
-		row.second = sender_of(v, took->in);
-		row.second_spot = took->in_spot;
+		row.second.node = sender_of(v, took->in);
+		row.second.spot = took->in_spot;
 	}
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, "received right", row.first, NULL);
 	flow_verdict_evidence(
-		v, stored ? "forwarded wrong" : "stored wrong", row.second, row.second_spot,
-		FLOW_SEND,
+		v, stored ? "forwarded wrong" : "stored wrong", row.second,
 		v->s->pieces.payload
 			? NULL
 			: "known to 4 KiB; record with --content=bytes for the exact bytes");
 	if (stored)
-		flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+		flow_verdict_evidence(v, "stored",
+				      (struct flow_seen){wrote, other | FLOW_SPOT_FILE, FLOW_SEND},
 				      "as it was received");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 	return true;
 }
 
@@ -227,18 +221,13 @@ static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range 
 	return k->in;
 }
 
-/* Reports a verdict on bytes of a file, with what its other replicas have there; *ref is for flow_replicas_evidence(). */
-static void verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
-			   const struct flow_place *place, int64_t bytes,
-			   struct flow_reference *ref)
+/* Sets the bytes of a verdict to those of a file, of which other replicas are compared. */
+static void verdict_place(struct flow_verdict *row, const struct flow_place *place, int64_t bytes)
 {
-	*ref = (struct flow_reference){place->object, false};
 	row->object = place->object;
+	row->ref = (struct flow_reference){FLOW_RIGHT, place->object};
 	row->from = place->pos;
-	row->bytes = bytes;
 	row->to = row->from + bytes;
-	row->second_observation = flow_replicas_say(v, ref, row->from, row->to);
-	flow_verdict_put(v, row);
 }
 
 bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
@@ -258,15 +247,10 @@ static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	struct flow_place place = {.object = FLOW_NONE,
 				   .pos = flow_stream_pos(v, k->out_spot, range[0])};
 	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
-				   .first = k->in,
-				   .second = k->out,
-				   .first_spot = k->in_spot,
-				   .second_spot = k->out_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND,
+				   .first = {k->in, k->in_spot, FLOW_RECEIVE},
+				   .second = {k->out, k->out_spot, FLOW_SEND},
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
-	struct flow_reference ref;
 
 	if ((!stored && flow_stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
 		return;
@@ -277,13 +261,14 @@ static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 		(void)flow_stored_before(v, k->in_spot, (int64_t[]){gap[0], gap[1]}, &place);
 	if (verdict_replaced(v, k, &place, range[1] - range[0], stored))
 		return;
-	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
-	verdict_put_at(v, &row, &place, range[1] - range[0], &ref);
-	flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
-	flow_verdict_evidence(v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
+	row.first.node = taker_of(v, k, range[0] - k->out_pos + k->from);
+	verdict_place(&row, &place, range[1] - range[0]);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", row.first, NULL);
+	flow_verdict_evidence(v, stored ? "stored" : "forwarded", row.second,
 			      stored ? "and not sent on, although the other bytes are"
 				     : "and not written to any file, although the other bytes are");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 }
 
 /* True if the process at the other end of the stream has the bytes in its file anyway: then only a call is missing. */
@@ -397,24 +382,17 @@ static void verdict_delivery(struct flow_verdicts *v, const char *what, const st
 	struct flow_place place = {.object = FLOW_NONE,
 				   .pos = flow_stream_pos(v, b->in_spot, range[0])};
 	struct flow_verdict row = {.what = what,
-				   .first = a->out,
-				   .second = b->out,
-				   .first_spot = a->out_spot,
-				   .second_spot = b->out_spot,
-				   .first_side = FLOW_SEND,
-				   .second_side = FLOW_SEND};
+				   .first = {a->out, a->out_spot, FLOW_SEND},
+				   .second = {b->out, b->out_spot, FLOW_SEND}};
 
-	if (flow_verdicts_full(v))
-		return;
 	(void)delivery_place(v, b, range, &place);
-	row.object = place.object;
-	row.from = place.pos;
-	row.bytes = range[1] - range[0];
-	row.to = row.from + row.bytes;
+	verdict_place(&row, &place, range[1] - range[0]);
+	row.ref.standing = FLOW_NOT_COMPARED;
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
-	flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
-	flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
+	flow_verdict_evidence(v, "received", (struct flow_seen){b->in, b->in_spot, FLOW_RECEIVE},
+			      NULL);
+	flow_verdict_evidence(v, label[0], row.first, NULL);
+	flow_verdict_evidence(v, label[1], row.second, NULL);
 }
 
 /* The end of the contiguous bytes from range i on that were sent twice. */
@@ -595,25 +573,23 @@ static void verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_
 	struct flow_place place = {.object = FLOW_NONE, .pos = flow_stream_pos(v, in_spot, gap[0])};
 	struct flow_verdict row = {
 		.what = stores ? "never-stored" : "never-sent",
-		.second = FLOW_NONE,
-		.first_spot = in_spot,
-		.first_side = FLOW_RECEIVE,
+		.second = FLOW_UNSEEN,
 		.absence = true,
 		.note = note_unseen(v, process_id,
 				    "the process may have discarded them on purpose")};
-	struct flow_reference ref;
 
 	if (!s || (stores && flow_stores_unseen(v, process_id)) ||
-	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
+	    was_transformed(v, process_id, s->node, gap[1] - gap[0]))
 		return;
-	row.first = s->node;
+	row.first = (struct flow_seen){s->node, in_spot, FLOW_RECEIVE};
 	row.by = &v->s->graph.nodes[s->node];
 	(void)flow_stored_before(v, in_spot, gap, &place);
-	verdict_put_at(v, &row, &place, gap[1] - gap[0], &ref);
-	flow_verdict_evidence(v, "received", s->node, in_spot, FLOW_RECEIVE,
+	verdict_place(&row, &place, gap[1] - gap[0]);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", row.first,
 			      stores ? "and not written to any file, although the other bytes are"
 				     : "and not sent on, although the other bytes are");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 }
 
 /* The significant gaps of a stream. */

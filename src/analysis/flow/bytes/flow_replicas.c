@@ -34,7 +34,6 @@ void flow_replicas_free(struct flow_verdicts *v)
 		return;
 	free(p->all);
 	map_free(&p->named);
-	buf_free(&p->said);
 	free(p);
 	v->replicas = NULL;
 }
@@ -335,13 +334,19 @@ int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct
 	return buf_append(to, f->path.data, f->path.len - 1);
 }
 
-static int replicas_text(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			 int64_t to, struct buf *out)
+void flow_replicas_say(struct flow_verdicts *v, const struct flow_verdict *w)
 {
+	const struct flow_reference *ref = &w->ref;
+	int64_t from = ref->to ? ref->from : w->from, to = ref->to ? ref->to : w->to;
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
-	size_t n = flow_replicas_named(v, ref->object, g), right = n;
+	size_t n, right;
 	bool known = false;
 
+	buf_clear(&v->said);
+	if (ref->standing == FLOW_NOT_COMPARED || ref->object == FLOW_NONE)
+		return;
+	flow_replicas_name(v, ref->object);
+	n = right = flow_replicas_named(v, ref->object, g);
 	for (size_t i = 0; i < n; i++)
 		known |= g[i]->object == ref->object;
 	if (n > 1 && !known)
@@ -350,41 +355,17 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
 		bool differs = flow_replicas_differ_within(v, g[i]->object, other, from, to);
 
-		buf_printf(out, "%s", i ? ", " : "");
-		flow_replica_put_folder(v, g[i]->folder, out);
-		if (ref->unsure)
-			buf_printf(out, "%s", differs ? " other" : " as stored first");
+		buf_printf(&v->said, "%s", i ? ", " : "");
+		flow_replica_put_folder(v, g[i]->folder, &v->said);
+		if (ref->standing == FLOW_STORED_FIRST)
+			buf_printf(&v->said, "%s", differs ? " other" : " as stored first");
 		else
-			buf_printf(out, "%s",
-				   (known && ref->wrong ? !differs : differs) ? " differs"
-									      : " right");
+			buf_printf(&v->said, "%s",
+				   (known && ref->standing == FLOW_WRONG ? !differs : differs)
+					   ? " differs"
+					   : " right");
 	}
-	if (ref->unsure)
-		buf_printf(out, ": it is not known which is right");
-	return buf_status(out);
-}
-
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
-			      int64_t from, int64_t to)
-{
-	struct flow_replicas *p = v->replicas;
-
-	if (ref->object == FLOW_NONE)
-		return NULL;
-	flow_replicas_name(v, ref->object);
-	buf_clear(&p->said);
-	if (replicas_text(v, ref, from, to, &p->said) < 0 || !p->said.len)
-		return NULL;
-	return buf_str(&p->said);
-}
-
-void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			    int64_t to)
-{
-	_cleanup_buf_ struct buf text = {0};
-	int r = ref->object == FLOW_NONE ? 0 : replicas_text(v, ref, from, to, &text);
-
-	flow_verdict_failed(v, r);
-	if (r >= 0 && text.len)
-		flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	if (ref->standing == FLOW_STORED_FIRST)
+		buf_printf(&v->said, ": it is not known which is right");
+	flow_verdict_failed(v, buf_status(&v->said));
 }

@@ -46,16 +46,36 @@ struct flow_verdicts {
 	struct map stored_from;
 	struct flow_replicas *replicas;
 	struct flow_roles *roles;
+	struct buf said; /* text of the last verdict about replicas */
+};
+
+/* A call of a verdict, and the spot at which it moved the bytes. */
+struct flow_seen {
+	uint32_t node, spot; /* node FLOW_NONE: no call */
+	enum flow_side side;
+};
+#define FLOW_UNSEEN ((struct flow_seen){.node = FLOW_NONE})
+
+/* Whether a file is known to have right bytes in a range: the other files of its name are compared with it. */
+enum flow_standing {
+	FLOW_NOT_COMPARED,
+	FLOW_RIGHT,
+	FLOW_WRONG,
+	FLOW_STORED_FIRST, /* it is not known which is right */
+};
+struct flow_reference {
+	enum flow_standing standing;
+	uint32_t object;  /* FLOW_NONE: not compared */
+	int64_t from, to; /* to 0: in the range of the verdict */
 };
 
 struct flow_verdict {
 	const char *what;
 	uint32_t object; /* the file; FLOW_NONE */
-	int64_t from, to, bytes;
-	uint32_t first, second; /* calls; FLOW_NONE: none */
-	uint32_t first_spot, second_spot;
-	enum flow_side first_side, second_side;
-	const char *second_observation, *note;
+	int64_t from, to;
+	struct flow_seen first, second;
+	struct flow_reference ref;
+	const char *note;
 	bool absence;		    /* inferred from the absence of a call */
 	bool unsure;		    /* no single process is at fault for certain: none is named */
 	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
@@ -75,11 +95,14 @@ void flow_verdicts_free(struct flow_verdicts *v);
 
 /* The start of a call by the first recording's clock. */
 int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
-bool flow_verdicts_full(struct flow_verdicts *v);
+/* True at the limit: flow_verdict_put() only counts further ones. */
+bool flow_verdicts_full(const struct flow_verdicts *v);
 void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
-/* Adds a line below the last verdict. */
-void flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
-			   enum flow_side mine, const char *text);
+/* Adds a line below the last verdict: about a call, or a text alone (FLOW_UNSEEN). */
+void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct flow_seen of,
+			   const char *text);
+/* What is known of the replicas, as the last line below it. */
+void flow_verdict_replicas(struct flow_verdicts *v);
 /* Notes an error, unless there is one already. */
 static inline void flow_verdict_failed(struct flow_verdicts *v, int r)
 {
@@ -144,17 +167,8 @@ void flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
-/* A file for which it is known whether the bytes in question are wrong. */
-struct flow_reference {
-	uint32_t object;
-	bool wrong;
-	bool unsure; /* it is not known whether they are, but it was stored first */
-};
-/* What other replicas of the file have in this range, as text valid until the next call; NULL: there are none. */
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
-			      int64_t from, int64_t to);
-void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			    int64_t to);
+/* Sets v->said: what other replicas of the verdict's reference have in its range; empty: there are none. */
+void flow_replicas_say(struct flow_verdicts *v, const struct flow_verdict *w);
 /* True if another file of the name has these bytes as received over a socket, as they were here. */
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d);
 /* The file with the same name that a process wrote last; FLOW_NONE: none. */
