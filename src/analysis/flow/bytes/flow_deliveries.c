@@ -18,21 +18,13 @@
 /* bytes; with fewer than FEW gaps, smaller ones are not significant, since the usual size is unknown */
 #define LEAST_OF_FEW 1024
 
-/* Consecutive ranges of one process and one stream. */
-struct deliveries {
-	const struct flow_range *all;
-	size_t count;
-};
-
-static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t process_id,
-				       uint32_t in_spot)
+/* The ranges of one process and one stream, as a part of the list. */
+static struct flow_ranges deliveries_of(const struct flow_ranges *l, int64_t process_id,
+					uint32_t in_spot)
 {
-	struct deliveries d = {0};
-	size_t low = array_first(i, 0, l->count,
-				 (ORDER(l->all[i].process_id, process_id)
-					  ?: ORDER(l->all[i].in_spot, in_spot)) >= 0);
+	size_t low = flow_range_at(l, process_id, in_spot, INT64_MIN);
+	struct flow_ranges d = {.all = l->count ? &l->all[low] : NULL};
 
-	d.all = l->count ? &l->all[low] : NULL;
 	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
 	       d.all[d.count].in_spot == in_spot)
 		d.count++;
@@ -54,7 +46,7 @@ static int compare_out_from(const void *a, const void *b)
 }
 
 /* Index from which to search for ranges that end after `from`; ranges overlap little. */
-static size_t deliveries_at(const struct deliveries *d, int64_t from)
+static size_t deliveries_at(const struct flow_ranges *d, int64_t from)
 {
 	size_t low = array_first(i, 0, d->count, d->all[i].from >= from);
 
@@ -62,7 +54,8 @@ static size_t deliveries_at(const struct deliveries *d, int64_t from)
 }
 
 /* Number of bytes of [from, to) that the list has; `gap`: the longest range that is missing. */
-static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
+static int64_t deliveries_have(const struct flow_ranges *d, int64_t from, int64_t to,
+			       int64_t gap[2])
 {
 	int64_t have = 0, at = from;
 
@@ -122,13 +115,12 @@ static int64_t process_behind(const struct flow_verdicts *v, const struct flow_r
 {
 	for (size_t i = 0; i < v->sent.count; i++) {
 		const struct flow_range *s = &v->sent.all[i];
-		uint32_t task;
+		int64_t behind = s->process_id != k->process_id || s->in_spot != k->in_spot
+					 ? -1
+					 : flow_end_process(v->s, s->out_spot, FLOW_RECEIVE);
 
-		if (s->process_id != k->process_id || s->in_spot != k->in_spot)
-			continue;
-		task = v->s->channels[s->out_spot].ends[FLOW_RECEIVE].task;
-		if (task != FLOW_NONE)
-			return v->s->tasks[task].process_id;
+		if (behind >= 0)
+			return behind;
 	}
 	return -1;
 }
@@ -177,7 +169,7 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 
 	if (other == FLOW_NONE || other == object ||
 	    !flow_replicas_stretch(v, other, object, range, &wrote) ||
-	    flow_verdict_time(v, wrote) < flow_verdict_time(v, k->in))
+	    flow_time_start(v->s, wrote) < flow_time_start(v->s, k->in))
 		return false;
 	row.from = range[0];
 	row.to = range[1];
@@ -257,7 +249,7 @@ static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
 					    .pos = range[0]};
-	else if (!flow_stored_behind(v, k->out_spot, range, &place))
+	else if (!flow_stored_behind(v, k->out_spot, 0, range, &place))
 		(void)flow_stored_before(v, k->in_spot, (int64_t[]){gap[0], gap[1]}, &place);
 	if (verdict_replaced(v, k, &place, range[1] - range[0], stored))
 		return;
@@ -275,22 +267,19 @@ static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
 			uint32_t out_spot, const int64_t gap[2])
 {
+	int64_t apart = k->out_pos - k->from,
+		process_id = out_spot & FLOW_SPOT_FILE
+				     ? -1
+				     : flow_end_process(v->s, out_spot, FLOW_RECEIVE);
 	uint32_t object = k->out_spot & ~FLOW_SPOT_FILE,
-		 task = out_spot & FLOW_SPOT_FILE
-				? FLOW_NONE
-				: v->s->channels[out_spot].ends[FLOW_RECEIVE].task,
-		 other;
-	int64_t apart = k->out_pos - k->from;
+		 other = process_id < 0 ? FLOW_NONE : flow_replica_of(v, object, process_id);
 
-	if (task == FLOW_NONE)
-		return false;
-	other = flow_replica_of(v, object, v->s->tasks[task].process_id);
 	return other != FLOW_NONE && other != object &&
 	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
 }
 
 /* True if the bytes may have been sent on one of the streams by calls whose content is not known. */
-static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries *sent,
+static bool may_be_unseen(const struct flow_verdicts *v, const struct flow_ranges *sent,
 			  int64_t bytes)
 {
 	for (size_t i = 0; i < sent->count; i++) {
@@ -304,8 +293,8 @@ static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries
 }
 
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
-static void deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
-			       const struct deliveries *lack, const struct deliveries *others)
+static void deliveries_missing(struct flow_verdicts *v, const struct flow_ranges *have,
+			       const struct flow_ranges *lack, const struct flow_ranges *others)
 {
 	bool stored = have->count && have->all[0].out_spot & FLOW_SPOT_FILE;
 	int64_t all = 0, both = 0, gap[2], until = INT64_MIN, last = INT64_MIN;
@@ -356,15 +345,8 @@ static void deliveries_missing(struct flow_verdicts *v, const struct deliveries 
 static bool delivery_place(const struct flow_verdicts *v, const struct flow_range *k,
 			   int64_t range[2], struct flow_place *ret)
 {
-	int64_t apart = k->out_pos - k->from, sent[2] = {range[0] + apart, range[1] + apart};
-
-	if (flow_stored_by(v, k->process_id, k->in_spot, range, ret))
-		return true;
-	if (!flow_stored_behind(v, k->out_spot, sent, ret))
-		return false;
-	range[0] = sent[0] - apart;
-	range[1] = sent[1] - apart;
-	return true;
+	return flow_stored_by(v, k->process_id, k->in_spot, 0, range, ret) ||
+	       flow_stored_behind(v, k->out_spot, k->out_pos - k->from, range, ret);
 }
 
 static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
@@ -396,7 +378,7 @@ static void verdict_delivery(struct flow_verdicts *v, const char *what, const st
 }
 
 /* The end of the contiguous bytes from range i on that were sent twice. */
-static int64_t twice_until(const struct deliveries *sent, size_t i)
+static int64_t twice_until(const struct flow_ranges *sent, size_t i)
 {
 	int64_t once = sent->all[i].to, twice = sent->all[i].from;
 
@@ -418,7 +400,7 @@ static int64_t twice_until(const struct deliveries *sent, size_t i)
  * it received and sent without a gap.
  */
 static const struct flow_range *delivery_start(const struct flow_verdicts *v,
-					       const struct deliveries *sent, size_t i)
+					       const struct flow_ranges *sent, size_t i)
 {
 	const struct flow_range *k = &sent->all[i],
 				*first = flow_range_in(&v->stored, k->process_id, k->in_spot,
@@ -443,7 +425,7 @@ static const struct flow_range *delivery_start(const struct flow_verdicts *v,
 }
 
 /* Verdicts on what was sent on one stream. */
-static void deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
+static void deliveries_order(struct flow_verdicts *v, const struct flow_ranges *sent)
 {
 	static const char *const twice[] = {"sent", "sent again"}, *const order[] = {
 									   "sent first",
@@ -603,7 +585,7 @@ struct gaps {
  * Headers are gaps, too: selects gaps far longer than most, and not much shorter than the data between two. False:
  * there are none.
  */
-static bool gaps_judge(struct gaps *g, const struct deliveries *all)
+static bool gaps_judge(struct gaps *g, const struct flow_ranges *all)
 {
 	int64_t at = all->all[0].to, handled = at - all->all[0].from;
 	size_t large = 0;
@@ -631,7 +613,7 @@ static bool gaps_judge(struct gaps *g, const struct deliveries *all)
 }
 
 /* Ranges of one stream, sorted by from. */
-static void dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
+static void dropped_between(struct flow_verdicts *v, const struct flow_ranges *all, bool stores,
 			    struct gaps *g)
 {
 	int64_t at = all->all[0].to;
@@ -655,14 +637,14 @@ static void dropped_between(struct flow_verdicts *v, const struct deliveries *al
  * What a process received from a stream and neither stored nor forwarded, although it did so with the bytes before and
  * after it.
  */
-static void deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
-			       const struct deliveries *stored)
+static void deliveries_dropped(struct flow_verdicts *v, const struct flow_ranges *sent,
+			       const struct flow_ranges *stored)
 {
 	_cleanup_free_ struct flow_range *all =
 		malloc((sent->count + stored->count) * sizeof(*all));
 	_cleanup_free_ int64_t *sizes = malloc((sent->count + stored->count) * sizeof(*sizes));
 	struct gaps gaps = {.sizes = sizes};
-	struct deliveries d = {.all = all};
+	struct flow_ranges d = {.all = all};
 
 	if (!all || !sizes) {
 		flow_verdict_failed(v, -ENOMEM);
@@ -682,8 +664,8 @@ static void deliveries_dropped(struct flow_verdicts *v, const struct deliveries 
 
 /* ---- all verdicts ---- */
 
-static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
-				const struct deliveries *stored)
+static void deliveries_of_spots(struct flow_verdicts *v, const struct flow_ranges *sent,
+				const struct flow_ranges *stored)
 {
 	_cleanup_free_ struct flow_range *all = malloc(sent->count * sizeof(*all));
 
@@ -694,7 +676,7 @@ static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries
 	memcpy(all, sent->all, sent->count * sizeof(*all));
 	array_sort(all, sent->count, compare_out_from);
 	for (size_t i = 0, n; i < sent->count; i += n) {
-		struct deliveries one = {.all = &all[i]};
+		struct flow_ranges one = {.all = &all[i]};
 
 		for (n = 1; i + n < sent->count && all[i + n].out_spot == all[i].out_spot;)
 			n++;
@@ -706,8 +688,8 @@ static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries
 }
 
 /* The lists of a process and a stream; one may be empty. */
-static void deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
-			       const struct deliveries *stored)
+static void deliveries_verdict(struct flow_verdicts *v, const struct flow_ranges *sent,
+			       const struct flow_ranges *stored)
 {
 	uint32_t spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
 
@@ -725,7 +707,7 @@ static void deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l
 {
 	for (size_t i = 0; i < l->count; i++) {
 		const struct flow_range *k = &l->all[i];
-		struct deliveries sent, stored;
+		struct flow_ranges sent, stored;
 
 		if (((k->in_spot & FLOW_SPOT_FILE) &&
 		     !flow_spot_log(v, k->process_id, k->in_spot)) ||

@@ -277,25 +277,16 @@ struct lineage {
 	bool unsure; /* that replica itself may have been stored wrong */
 };
 
-static int64_t end_process(const struct flow_verdicts *v, const struct flow_channel *c,
-			   enum flow_side side)
-{
-	uint32_t task = c->ends[side].task;
-
-	return task == FLOW_NONE ? -1 : v->s->tasks[task].process_id;
-}
-
 /* Number of bytes that a process sent to another over streams. */
 static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 {
 	const struct flow_state *s = v->s;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < s->channel_count; i++) {
-		const struct flow_channel *c = &s->channels[i];
-
-		if (end_process(v, c, FLOW_SEND) == from && end_process(v, c, FLOW_RECEIVE) == to)
-			bytes += c->ends[FLOW_SEND].moved;
+	for (uint32_t i = 0; i < s->channel_count; i++) {
+		if (flow_end_process(s, i, FLOW_SEND) == from &&
+		    flow_end_process(s, i, FLOW_RECEIVE) == to)
+			bytes += s->channels[i].ends[FLOW_SEND].moved;
 	}
 	return bytes;
 }
@@ -319,12 +310,10 @@ static void lineage_make(const struct flow_verdicts *v, const struct flow_replic
 			      .count = 1,
 			      .parent = n};
 	for (size_t at = 0; at < l->count; at++) {
-		for (size_t i = 0; i < s->channel_count && l->count < LINEAGE_MAX; i++) {
-			int64_t from = end_process(v, &s->channels[i], FLOW_SEND),
-				to = l->process[at];
+		for (uint32_t i = 0; i < s->channel_count && l->count < LINEAGE_MAX; i++) {
+			int64_t from = flow_end_process(s, i, FLOW_SEND), to = l->process[at];
 
-			if (from < 0 || to < 0 ||
-			    end_process(v, &s->channels[i], FLOW_RECEIVE) != to ||
+			if (from < 0 || to < 0 || flow_end_process(s, i, FLOW_RECEIVE) != to ||
 			    lineage_has(l, from) || sent_to(v, from, to) <= sent_to(v, to, from))
 				continue;
 			l->behind[l->count] = at;
@@ -348,13 +337,7 @@ static int lineage_text(const struct flow_verdicts *v, const struct lineage *l, 
 
 	buf_printf(to, "altered in ");
 	for (;; at = l->behind[at]) {
-		int64_t process_id = l->process[at];
-
-		if (store_recording_count(v->s->run->store) > 1) {
-			flow_place_name(v->s, id_recording(process_id), to);
-			buf_printf(to, " ");
-		}
-		names_process(v->s->dims, process_id, to);
+		flow_put_process(v->s, id_recording(l->process[at]), l->process[at], to);
 		if (!at || (!writer && !l->behind[at]))
 			break;
 		buf_printf(to, " or ");
@@ -660,10 +643,7 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
 	for (size_t i = 0; i < n; i++) {
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 
-		if (last != FLOW_NONE &&
-		    names_process_of(v->s->dims,
-				     flow_node_thread(&v->s->graph, &v->s->graph.nodes[last])) ==
-			    process_id)
+		if (last != FLOW_NONE && flow_node_process(v->s, last) == process_id)
 			return g[i]->object;
 	}
 	return FLOW_NONE;

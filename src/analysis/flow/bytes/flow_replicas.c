@@ -41,9 +41,7 @@ void flow_replicas_free(struct flow_verdicts *v)
 /* A verdict is about the file: the replicas need not say the same again. */
 static void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
-	/* there may be two verdicts */
-	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)
-		v->left_out++;
+	flow_verdict_failed(v, map_set(&v->replicas->named, replica_name(v, object), 1));
 }
 
 /* ---- pairs of folders ---- */
@@ -63,10 +61,8 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 		if (p->folders[i].key == key)
 			return i;
 	}
-	if (p->folder_count == FLOW_FOLDERS_MAX) {
-		p->left_out++;
+	if (p->folder_count == FLOW_FOLDERS_MAX)
 		return FLOW_FOLDERS_MAX;
-	}
 	p->folders[p->folder_count] = (struct flow_folder){key, place, path, -1, FLOW_NONE, false};
 	return p->folder_count++;
 }
@@ -95,8 +91,10 @@ static int replicas_list(struct flow_verdicts *v)
 		base = names_base(path);
 		path.len -= base.len;
 		folder = replica_folder(p, o->place, path);
-		if (folder == FLOW_FOLDERS_MAX)
+		if (folder == FLOW_FOLDERS_MAX) {
+			v->uncompared++;
 			continue;
+		}
 		f = flow_replica_file(v, i);
 		if (p->folders[folder].process_id < 0)
 			p->folders[folder].process_id = f->process_id;

@@ -33,7 +33,6 @@ struct flow_replicas {
 		pieces_equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
 	/* [a][b]: start of the last common file in b; INT64_MIN: never */
 	int64_t newest[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	uint64_t left_out;
 	struct map named; /* names that have a verdict */
 };
 

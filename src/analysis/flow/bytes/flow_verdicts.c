@@ -30,17 +30,8 @@ static const struct flow_node *node_of(const struct flow_verdicts *v, uint32_t n
 /* "n2 store 9921" */
 static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
 {
-	const struct flow_node *n = node_of(v, node);
-	int r = 0;
-
-	if (store_recording_count(v->s->run->store) > 1)
-		r = flow_place_name(v->s, flow_node_place(&v->s->graph, n), to);
-	if (r >= 0 && to->len)
-		r = buf_printf(to, " ");
-	return r < 0 ? r
-		     : names_process(
-			       v->s->dims,
-			       names_process_of(v->s->dims, flow_node_thread(&v->s->graph, n)), to);
+	return flow_put_process(v->s, flow_node_place(&v->s->graph, node_of(v, node)),
+				flow_node_process(v->s, node), to);
 }
 
 static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
@@ -73,13 +64,6 @@ static int verdict_put_call(const struct flow_verdicts *v, struct flow_seen of, 
 	return r < 0 ? r : buf_printf(to, ")");
 }
 
-int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
-{
-	const struct flow_node *n = node_of(v, node);
-
-	return flow_clock_corrected(v->s->clocks, flow_node_place(&v->s->graph, n), n->start);
-}
-
 /* ---- rows ---- */
 
 void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct flow_seen of,
@@ -89,7 +73,7 @@ void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct fl
 	struct answer_list *t = v->evidence;
 	int r = 0;
 
-	if (v->left_out)
+	if (v->full)
 		return;
 	if (of.node != FLOW_NONE) {
 		r = verdict_put_who(v, of.node, &who);
@@ -100,7 +84,7 @@ void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct fl
 	answer_list_str(t, label);
 	answer_list_some(t, buf_bytes(&who));
 	answer_list_some(t, buf_bytes(&call));
-	answer_list_known(t, of.node != FLOW_NONE ? flow_verdict_time(v, of.node) : -1);
+	answer_list_known(t, of.node != FLOW_NONE ? flow_time_start(v->s, of.node) : -1);
 	answer_list_str(t, text);
 	flow_verdict_failed(v, r);
 }
@@ -123,7 +107,7 @@ static void verdict_put_op(struct flow_verdicts *v, struct flow_seen of)
 	}
 	flow_verdict_failed(v, verdict_put_call(v, of, &call));
 	answer_list_some(t, buf_bytes(&call));
-	answer_list_int(t, flow_verdict_time(v, of.node));
+	answer_list_int(t, flow_time_start(v->s, of.node));
 	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, of.node)));
 }
 
@@ -215,10 +199,10 @@ void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	struct bytes name = w->unsure ? (struct bytes){0} : names_program(v->s->dims, process);
 	int r = w->unsure ? 0 : flow_place_name(v->s, flow_node_place(&v->s->graph, by), &host);
 
-	if (flow_verdicts_full(v)) {
-		v->left_out++;
+	v->full = flow_verdicts_full(v);
+	v->left_out += v->full;
+	if (v->full)
 		return;
-	}
 	flow_replicas_say(v, w);
 	answer_list_int(t, ++v->count);
 	answer_list_str(t, w->what);
@@ -306,10 +290,7 @@ static void suspect_place(const struct flow_verdicts *v, const struct flow_suspe
 	struct flow_place place;
 
 	if (!suspect_words[w->what].forwarded || w->place < 0 ||
-	    !flow_stored_by(v,
-			    names_process_of(v->s->dims,
-					     flow_node_thread(&v->s->graph, node_of(v, w->first))),
-			    w->spot, range, &place))
+	    !flow_stored_by(v, flow_node_process(v->s, w->first), w->spot, 0, range, &place))
 		return;
 	row->object = place.object;
 	row->ref = (struct flow_reference){FLOW_RIGHT, place.object};
@@ -364,11 +345,6 @@ static int compare_out(const void *a, const void *b, void *arg)
 	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->out_pos, q->out_pos);
 }
 
-static int range_add(struct flow_ranges *to, const struct flow_range *r)
-{
-	return array_add(to->all, to->count, to->cap, *r);
-}
-
 /* True if nearly everything sent on a stream answers requests from it; and of messages, which flow_relays.c judges. */
 static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 {
@@ -410,30 +386,37 @@ static void range_through_file(const struct flow_verdicts *v, struct flow_range 
 	k->to += apart;
 }
 
+/* Adds what a process stored or forwarded: equal bytes, or a difference. */
+static int range_add(struct flow_verdicts *v, const struct flow_link *k, bool differs)
+{
+	struct flow_ranges *to = k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent;
+	const struct flow_range add = {.process_id = k->process_id,
+				       .in_spot = k->in_spot,
+				       .out_spot = k->out_spot,
+				       .from = k->in_pos,
+				       .to = k->in_pos + k->bytes,
+				       .out_pos = k->out_pos,
+				       .in = k->in,
+				       .out = k->out,
+				       .differs = differs,
+				       .doubtful =
+					       !differs && v->s->links.segments[k->segment].copied,
+				       .pulled = is_pulled(v, k->out_spot)};
+
+	return array_add(to->all, to->count, to->cap, add);
+}
+
 /* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
 static int ranges_make(struct flow_verdicts *v)
 {
 	const struct flow_links *l = &v->s->links;
 	int r = 0;
 
-	for (size_t i = 0; i < l->link_count && r >= 0; i++) {
-		const struct flow_link *k = &l->links[i];
-
-		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-			      &(struct flow_range){
-				      k->process_id, k->in_spot, k->out_spot, k->in_pos,
-				      k->in_pos + k->bytes, k->out_pos, k->in, k->out, false,
-				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
-	}
+	for (size_t i = 0; i < l->link_count && r >= 0; i++)
+		r = range_add(v, &l->links[i], false);
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
-		const struct flow_link *k = &l->differences[i];
-
-		if (!k->edge)
-			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-				      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
-							   k->in_pos, k->in_pos + k->bytes,
-							   k->out_pos, k->in, k->out, true, false,
-							   is_pulled(v, k->out_spot)});
+		if (!l->differences[i].edge)
+			r = range_add(v, &l->differences[i], true);
 	}
 	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
 	if (!v->by_out)
@@ -585,20 +568,15 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_link *d, s
 		return 0;
 	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {
-		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
-			sent[] = {from + apart, to + apart};
+		int64_t range[] = {from, to};
 		struct flow_place place;
 
-		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
-			if (flow_stored_behind(v, d->out_spot, sent, &place)) {
-				range[0] = sent[0] - apart;
-				range[1] = sent[1] - apart;
-			} else if (flow_spot_log(v, d->process_id, d->in_spot)) {
-				place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
-							    .pos = from};
-			} else {
+		if (!flow_stored_by(v, d->process_id, d->in_spot, 0, range, &place) &&
+		    !flow_stored_behind(v, d->out_spot, d->out_pos - d->in_pos, range, &place)) {
+			if (!flow_spot_log(v, d->process_id, d->in_spot))
 				break;
-			}
+			place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
+						    .pos = from};
 		}
 		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
 		from = range[1];
@@ -618,16 +596,13 @@ static int compare_hits(const void *a, const void *b)
 /* Evidence of who stored at the other end what was sent. */
 static void evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 {
-	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
 	int64_t at = h->d->out_pos + h->from - h->d->in_pos;
-	uint32_t task = c->ends[FLOW_RECEIVE].task;
 	_cleanup_buf_ struct buf text = {0};
-	const struct flow_range *k;
+	const struct flow_range *k =
+		flow_range_in(&v->stored, flow_end_process(v->s, h->d->out_spot, FLOW_RECEIVE),
+			      h->d->out_spot, at, at + 1);
 	int r;
 
-	if (task == FLOW_NONE)
-		return;
-	k = flow_range_in(&v->stored, v->s->tasks[task].process_id, h->d->out_spot, at, at + 1);
 	if (!k || k->differs)
 		return;
 	buf_printf(&text, "what ");

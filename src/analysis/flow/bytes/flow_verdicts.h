@@ -39,7 +39,9 @@ struct flow_verdicts {
 	struct batch *keep; /* rows of table verdict; NULL */
 	int r;		    /* the first error in adding rows: later ones need not check for it */
 	int64_t count;
-	uint64_t left_out;
+	bool full;	     /* the last verdict was left out, and so is its evidence */
+	uint64_t left_out;   /* verdicts beyond the limit */
+	uint64_t uncompared; /* files in folders beyond FLOW_FOLDERS_MAX */
 	struct flow_ranges stored, sent;
 	uint32_t *by_out; /* links sorted by where they went */
 	/* spot of a file -> the first entry of `stored` that came over a stream */
@@ -93,8 +95,6 @@ struct flow_place {
 int flow_verdicts_make(struct flow_verdicts *v);
 void flow_verdicts_free(struct flow_verdicts *v);
 
-/* The start of a call by the first recording's clock. */
-int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
 /* True at the limit: flow_verdict_put() only counts further ones. */
 bool flow_verdicts_full(const struct flow_verdicts *v);
 void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
@@ -120,13 +120,16 @@ size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
 /* The end of the links that continue this one, on both sides. */
 int64_t flow_out_end(const struct flow_verdicts *v, size_t i);
 
-/* Each clips a range of a stream to the part in a single file. False: none; the range may have been clipped anyway. */
+/*
+ * Each clips a range of a stream to the part in a single file; `apart` is added to its positions for those of the spot.
+ * False: none; the range is then as it was.
+ */
 /* Where a process stores what it receives from the stream. */
-bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot, int64_t apart,
 		    int64_t range[2], struct flow_place *ret);
 /* Where processes store it that receive it from the stream, directly or through another one. */
-bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
-			struct flow_place *ret);
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t apart,
+			int64_t range[2], struct flow_place *ret);
 /* Where processes store it that sent it, directly or through another one; or the file from which it was read. */
 bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
 			struct flow_place *ret);
