@@ -115,4 +115,29 @@ for work, page, known in (('protected', 1, True), ('moved', 12, True), ('gone', 
     found = [(v['verdict'], v['from'], v['to'], v['pid']) for v in json.loads(r.stdout)['rows']]
     want = [('read-back-differs', page * 4096, page * 4096 + 4096, int(out.split()[-1]) if known else None)] if page else []
     tap.check(f'{work}: the bytes, and {"who stored them" if known else "nobody, as several may have" if page else "no verdict"}', found == want, want, found)
+
+# sendfile: the kernel reads the file, which is the second one of the call.
+SENT = '''
+import mmap, os, socket, sys
+fd = os.open('table', os.O_RDWR | os.O_CREAT)
+os.pwrite(fd, os.urandom(16384), 0)
+if sys.argv[1] == 'stored':
+    mmap.mmap(fd, 16384)[5000:5100] = os.urandom(100)
+if not os.fork():
+    a, b = socket.socketpair()
+    os.sendfile(a.fileno(), os.open('table', os.O_RDONLY), 0, 16384)
+    os._exit(0)
+os.wait()
+'''
+for work in ('written', 'stored'):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([weir, 'record', '--content', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', SENT, work], cwd=folder, check=True,
+                       timeout=60, capture_output=True)
+        r = subprocess.run([weir, 'flow', 't.weir', '--list', '--json'], cwd=folder, check=False, timeout=60, capture_output=True, text=True)
+    document = json.loads(r.stdout or '{"rows": [], "tables": {"list": {"rows": []}}}')
+    found = [(v['verdict'], v['from'], v['to'], v['second_call']) for v in document['rows']]
+    tap.check(f'sendfile, {work}: {"a" if work == "stored" else "no"} verdict', r.returncode == 0 and found ==
+              ([('read-back-differs', 4096, 8192, 'sendfile(table)')] if work == 'stored' else []), r.returncode, found)
+    edges = {(e['from_call'], os.path.basename(e['file'] or '')) for e in document['tables']['list']['rows'] if e['via'] == 'storage'}
+    tap.check(f'sendfile, {work}: edges are through the file', edges == {('pwrite64', 'table')} | ({('mmap', 'table')} if work == 'stored' else set()), edges)
 sys.exit(tap.end())

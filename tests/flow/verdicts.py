@@ -107,4 +107,24 @@ with tempfile.TemporaryDirectory() as folder:
 rows = json.loads(r.stdout)['rows']
 tap.check('copies with a hole of 1 TiB: they differ behind it', [(r['verdict'], r['from'], r['to']) for r in rows] ==
           [('replicas-differ', 1 << 40, (1 << 40) + 4096)], *rows)
+MANY = """
+import os
+for folder, last in ('a', 1100), ('b', 0):
+    os.mkdir(folder)
+    for i in range(4800):
+        with open(f'{folder}/object-{i}', 'wb', 0) as f:
+            f.write(b'x' * 100 if i < last else b'y' * 100)
+for i in range(20):
+    os.mkdir(f'more-{i}')
+    with open(f'more-{i}/one', 'wb', 0) as f:
+        f.write(bytes([i]) * 100)
+"""
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', MANY], cwd=folder, check=True, timeout=60)
+    r = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+    shown = subprocess.run([weir, 'flow', 't.weir'], cwd=folder, check=True, timeout=60, capture_output=True, text=True).stdout
+document = json.loads(r.stdout)
+tap.check('verdicts beyond the limit are counted', (len(document['rows']), document['left_out']) == (1000, 100), len(document['rows']), document['left_out'])
+tap.check('so are files in more folders than are compared', document['uncompared'] == 6 and '6 files not compared' in shown, document['uncompared'],
+          *[line for line in shown.splitlines() if 'compared' in line])
 sys.exit(tap.end())

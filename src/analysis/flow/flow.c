@@ -119,6 +119,15 @@ int flow_place_name(const struct flow_state *s, size_t place, struct buf *out)
 	return buf_append(out, base.data, base.len);
 }
 
+int flow_put_process(const struct flow_state *s, size_t place, int64_t process_id, struct buf *out)
+{
+	if (store_recording_count(s->run->store) > 1) {
+		flow_place_name(s, place, out);
+		buf_printf(out, " ");
+	}
+	return names_process(s->dims, process_id, out);
+}
+
 int64_t flow_clock_applied(const struct flow_state *s, size_t place)
 {
 	return store_recording_clock(s->run->store, place).ahead -
@@ -138,6 +147,14 @@ size_t flow_hosts(const struct flow_state *s)
 		count += !again;
 	}
 	return count;
+}
+
+uint64_t flow_left_out(const struct flow_result *f)
+{
+	const struct flow_state *s = &f->state;
+
+	return s->graph.left_out + s->streams.dropped + s->forgotten + s->pieces.left_out +
+	       s->links.left_out + f->verdicts_left_out;
 }
 
 /* ---- tables ---- */
@@ -325,6 +342,8 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		r = flow_from_put(
 			&v, analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns)),
 			&f->tree_left_out);
+	f->verdicts_left_out = v.left_out;
+	f->uncompared = v.uncompared;
 	flow_verdicts_free(&v);
 	if (r < 0)
 		return r;
@@ -366,14 +385,14 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"unjudged\": "
 		"%llu, \"mapped_unseen\": %s, \"mapped_unsure\": %llu, \"alone\": %llu, "
-		"\"left_out\": %llu",
+		"\"uncompared\": %llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
 		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
 		(unsigned long long)s->unplaced, (unsigned long long)s->unfollowed,
 		(unsigned long long)s->unfollowed_messages,
 		flow_mapped_unseen(s, -1) ? "true" : "false", (unsigned long long)s->mapped_unsure,
-		(unsigned long long)s->alone,
-		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
+		(unsigned long long)s->alone, (unsigned long long)f->uncompared,
+		(unsigned long long)flow_left_out(f));
 }
 
 static const char *as_word(size_t i)

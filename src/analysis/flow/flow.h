@@ -67,7 +67,9 @@ enum flow_evidence_column {
 struct flow_verdicts;
 struct flow_result {
 	struct flow_state state;
-	uint64_t tree_left_out;
+	uint64_t tree_left_out, verdicts_left_out;
+	uint64_t
+		uncompared; /* files whose replicas were not searched for: they are in too many folders */
 	size_t clocks_kept;  /* number stored by --keep */
 	struct alike *alike; /* result if only equal data was requested; NULL */
 };
@@ -92,6 +94,10 @@ int flow_keep_clocks(const struct flow_state *f, size_t *ret_count, struct error
 int64_t flow_clock_applied(const struct flow_state *s, size_t place);
 /* The name of a recording: its host, or its file name if several recordings are of one host. */
 int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
+/* "n2 store 9921": a process, with the name of its recording if there are several. */
+int flow_put_process(const struct flow_state *s, size_t place, int64_t process_id, struct buf *out);
+/* Number of calls, edges, ranges, bytes and verdicts beyond the limits of memory. */
+uint64_t flow_left_out(const struct flow_result *f);
 /* Number of machines. */
 size_t flow_hosts(const struct flow_state *s);
 /* flow_past.c: --past: the first sets the call in s->from, before the pass; the second adds the rows. */

@@ -181,6 +181,13 @@ static double drift_gap(const struct clock_fit *f, double drift)
 	return highest(f, drift) - lowest(f, drift);
 }
 
+static double drift_value(const struct clock_fit *f, double drift, int what, double x)
+{
+	return what == 0  ? drift_gap(f, drift)
+	       : what > 0 ? highest(f, drift) + drift * x
+			  : -lowest(f, drift) - drift * x;
+}
+
 /*
  * The drift in [from, to] that maximizes a concave function. `what` 0: the gap between highest() and lowest(); 1:
  * highest() at time x; -1: minus lowest() at time x.
@@ -188,15 +195,9 @@ static double drift_gap(const struct clock_fit *f, double drift)
 static double drift_best(const struct clock_fit *f, double from, double to, int what, double x)
 {
 	for (int i = 0; i < STEPS; i++) {
-		double p = from + (to - from) / 3, q = to - (to - from) / 3, u, v;
+		double p = from + (to - from) / 3, q = to - (to - from) / 3;
 
-		u = what == 0  ? drift_gap(f, p)
-		    : what > 0 ? highest(f, p) + p * x
-			       : -lowest(f, p) - p * x;
-		v = what == 0  ? drift_gap(f, q)
-		    : what > 0 ? highest(f, q) + q * x
-			       : -lowest(f, q) - q * x;
-		if (u < v)
+		if (drift_value(f, p, what, x) < drift_value(f, q, what, x))
 			from = p;
 		else
 			to = q;

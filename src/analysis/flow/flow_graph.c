@@ -39,7 +39,7 @@ static uint32_t graph_actor(struct flow_graph *g, const struct flow_operation *o
 	return g->actor_of[o->task] = (uint32_t)g->actor_count - 1;
 }
 
-int64_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o)
+uint32_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o)
 {
 	uint32_t actor;
 	bool row;
@@ -48,11 +48,12 @@ int64_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o)
 		g->left_out++;
 		return FLOW_NONE;
 	}
-	if (grow((void **)&g->nodes, &g->node_cap, g->node_count + 1, sizeof(*g->nodes)) < 0)
-		return -ENOMEM;
 	actor = graph_actor(g, o);
-	if (actor == FLOW_NONE)
-		return -ENOMEM;
+	if (actor == FLOW_NONE ||
+	    grow((void **)&g->nodes, &g->node_cap, g->node_count + 1, sizeof(*g->nodes)) < 0) {
+		flow_graph_failed(g, -ENOMEM);
+		return FLOW_NONE;
+	}
 	/* of a damaged trace, these may differ */
 	row = o->row_id >= 0 && id_recording(o->row_id) == id_recording(o->thread_id);
 	g->nodes[g->node_count] = (struct flow_node){
@@ -64,7 +65,7 @@ int64_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o)
 		.in = FLOW_NONE,
 	};
 	g->tasks = MAX(g->tasks, o->task + 1);
-	return (int64_t)g->node_count++;
+	return (uint32_t)g->node_count++;
 }
 
 int64_t flow_node_row(const struct flow_graph *g, const struct flow_node *n)
@@ -83,29 +84,36 @@ int64_t flow_edge_file(const struct flow_graph *g, const struct flow_arc *e)
 					     id_recording(flow_node_thread(g, &g->nodes[e->to])));
 }
 
+uint32_t flow_edge_bytes(int64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
+}
+
 int64_t flow_edge_pos(int64_t pos)
 {
 	return pos < 0 || pos >= 1ll << (FLOW_POS_BITS - 1) ? -1 : pos;
 }
 
-int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
+bool flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 {
 	struct flow_node *to;
 	uint64_t file = FILE_NONE;
 
 	if (e->from == FLOW_NONE || e->to == FLOW_NONE || e->from == e->to)
-		return 0;
+		return false;
 	assert(e->from < g->node_count && e->to < g->node_count);
 	to = &g->nodes[e->to];
 	/* implied by program order */
 	if (flow_node_task(g, to) == flow_node_task(g, &g->nodes[e->from]) && e->via != VIA_EXEC)
-		return 0;
+		return false;
 	if (g->edge_count >= FLOW_EDGES_MAX) {
 		g->left_out++;
-		return 0;
+		return false;
 	}
-	if (grow((void **)&g->edges, &g->edge_cap, g->edge_count + 1, sizeof(*g->edges)) < 0)
-		return -ENOMEM;
+	if (grow((void **)&g->edges, &g->edge_cap, g->edge_count + 1, sizeof(*g->edges)) < 0) {
+		flow_graph_failed(g, -ENOMEM);
+		return false;
+	}
 	if (e->file_id >= 0 && id_recording(e->file_id) == id_recording(flow_node_thread(g, to)))
 		file = MIN(id_own(e->file_id), FILE_NONE);
 	g->edges[g->edge_count] = (struct flow_arc){
@@ -113,16 +121,16 @@ int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 		.to = e->to,
 		.next_in = to->in,
 		.chain = e->chain,
-		.bytes = e->bytes,
+		.bytes = flow_edge_bytes(e->bytes),
 		.file_low = (uint32_t)file,
 		.file_high = file >> 32,
 		.pos = flow_edge_pos(e->pos),
 		.via = e->via,
-		.certainty = e->certainty,
+		.certainty = e->certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED,
 	};
 	to->in = (uint32_t)g->edge_count++;
-	g->by_via[e->via][e->certainty]++;
-	return 1;
+	g->by_via[e->via][e->certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED]++;
+	return true;
 }
 
 void flow_graph_contest(struct flow_graph *g, uint32_t edge)
@@ -145,10 +153,12 @@ void flow_graph_contest(struct flow_graph *g, uint32_t edge)
  */
 struct numbering {
 	struct flow_graph *g;
-	uint32_t *next;	 /* [nodes]: next node of the same task */
-	uint32_t *at;	 /* [tasks] */
-	uint32_t *last;	 /* [tasks]: highest number so far */
-	bool *waits;	 /* [tasks]: on the stack */
+	uint32_t *next; /* [nodes]: next node of the same task */
+	struct numbering_task {
+		uint32_t at;
+		uint32_t last; /* highest number so far */
+		bool waits;    /* on the stack */
+	} *tasks;
 	uint32_t *stack; /* [tasks] */
 	size_t depth, done;
 };
@@ -156,10 +166,13 @@ struct numbering {
 static void numbering_free(struct numbering *n)
 {
 	free(n->next);
-	free(n->at);
-	free(n->last);
-	free(n->waits);
+	free(n->tasks);
 	free(n->stack);
+}
+
+static struct numbering_task *numbering_of(const struct numbering *n, uint32_t node)
+{
+	return &n->tasks[flow_node_task(n->g, &n->g->nodes[node])];
 }
 
 static int numbering_start(struct numbering *n)
@@ -167,23 +180,21 @@ static int numbering_start(struct numbering *n)
 	struct flow_graph *g = n->g;
 
 	n->next = malloc((g->node_count + 1) * sizeof(*n->next));
-	n->at = malloc((g->tasks + 1) * sizeof(*n->at));
-	n->last = calloc(g->tasks + 1, sizeof(*n->last));
-	n->waits = calloc(g->tasks + 1, sizeof(*n->waits));
+	n->tasks = calloc(g->tasks + 1, sizeof(*n->tasks));
 	n->stack = malloc((g->tasks + 1) * sizeof(*n->stack));
 	free(g->order);
 	g->order = malloc((g->node_count + 1) * sizeof(*g->order));
 	free(g->lamport);
 	g->lamport = calloc(g->node_count + 1, sizeof(*g->lamport));
-	if (!g->lamport || !n->next || !n->at || !n->last || !n->waits || !n->stack || !g->order)
+	if (!g->lamport || !n->next || !n->tasks || !n->stack || !g->order)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < g->tasks; t++)
-		n->at[t] = FLOW_NONE;
-	for (size_t i = g->node_count; i-- > 0;) {
-		uint32_t t = flow_node_task(g, &g->nodes[i]);
+		n->tasks[t].at = FLOW_NONE;
+	for (uint32_t i = (uint32_t)g->node_count; i-- > 0;) {
+		struct numbering_task *t = numbering_of(n, i);
 
-		n->next[i] = n->at[t];
-		n->at[t] = (uint32_t)i;
+		n->next[i] = t->at;
+		t->at = i;
 	}
 	return 0;
 }
@@ -192,47 +203,48 @@ static int numbering_start(struct numbering *n)
 static uint32_t numbering_try(struct numbering *n, uint32_t node)
 {
 	struct flow_graph *g = n->g;
-	const struct flow_node *v = &g->nodes[node];
-	uint32_t task = flow_node_task(g, v), highest = n->last[task];
+	struct numbering_task *task = numbering_of(n, node);
+	uint32_t highest = task->last;
 
-	for (uint32_t e = v->in; e != FLOW_NONE; e = g->edges[e].next_in) {
+	for (uint32_t e = g->nodes[node].in; e != FLOW_NONE; e = g->edges[e].next_in) {
 		const struct flow_arc *edge = &g->edges[e];
 		uint32_t before = g->lamport[edge->from];
 
 		if (edge->certainty != CERTAINTY_CERTAIN)
 			continue;
-		if (!before && !n->waits[flow_node_task(g, &g->nodes[edge->from])])
+		if (!before && !numbering_of(n, edge->from)->waits)
 			return edge->from;
 		g->cycles += !before;
 		highest = MAX(highest, before);
 	}
-	n->last[task] = g->lamport[node] = highest + 1;
-	n->at[task] = n->next[node];
+	task->last = g->lamport[node] = highest + 1;
+	task->at = n->next[node];
 	g->order[n->done++] = node;
 	return FLOW_NONE;
+}
+
+static void numbering_wait(struct numbering *n, uint32_t node)
+{
+	n->stack[n->depth++] = node;
+	numbering_of(n, node)->waits = true;
 }
 
 /* Numbers the task's nodes up to and including `node`. */
 static void numbering_task(struct numbering *n, uint32_t node)
 {
-	struct flow_graph *g = n->g;
-
-	n->stack[n->depth++] = node;
-	n->waits[flow_node_task(g, &g->nodes[node])] = true;
+	numbering_wait(n, node);
 	while (n->depth) {
-		uint32_t want = n->stack[n->depth - 1], task = flow_node_task(g, &g->nodes[want]),
-			 missing;
+		uint32_t want = n->stack[n->depth - 1], missing;
+		struct numbering_task *task = numbering_of(n, want);
 
-		if (g->lamport[want]) {
-			n->waits[task] = false;
+		if (n->g->lamport[want]) {
+			task->waits = false;
 			n->depth--;
 			continue;
 		}
-		missing = numbering_try(n, n->at[task]);
-		if (missing == FLOW_NONE)
-			continue;
-		n->stack[n->depth++] = missing;
-		n->waits[flow_node_task(g, &g->nodes[missing])] = true;
+		missing = numbering_try(n, task->at);
+		if (missing != FLOW_NONE)
+			numbering_wait(n, missing);
 	}
 }
 

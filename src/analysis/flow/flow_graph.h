@@ -43,8 +43,9 @@ struct flow_edge {
 	uint32_t chain;	 /* the previous edge over the same channel (flow_channel.h) */
 	int64_t pos;	 /* in the file or stream; -1: unknown */
 	int64_t file_id; /* of the receiving side; -1: none */
-	uint32_t bytes;	 /* UINT32_MAX: at least that many */
-	uint8_t via, certainty;
+	int64_t bytes;	 /* stored up to UINT32_MAX */
+	uint8_t via;
+	bool certain; /* otherwise contested */
 };
 
 /* Who performed operations. */
@@ -89,14 +90,21 @@ struct flow_graph {
 	uint32_t tasks;	   /* number of the highest task + 1 */
 	uint64_t cycles;   /* certain edges that contradict others, ignored in numbering */
 	uint64_t left_out; /* nodes and edges beyond the limits */
+	int r;		   /* 0, or the first error: nothing can be relied upon after it */
 	uint64_t by_via[VIA_COUNT][CERTAINTY_COUNT];
 };
 
 void flow_graph_free(struct flow_graph *g);
-/* Adds a node; returns its index, FLOW_NONE at the limit (counted), or -ENOMEM. */
-int64_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o) _must_check_;
-/* Adds an edge; 0 if an end is FLOW_NONE, both ends are in one task, or the limit is reached; 1, or -ENOMEM. */
-int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e) _must_check_;
+/* Notes an error, unless there is one already. */
+static inline void flow_graph_failed(struct flow_graph *g, int r)
+{
+	if (r < 0 && g->r >= 0)
+		g->r = r;
+}
+/* Adds a node; returns its index, or FLOW_NONE at the limit (counted) and after an error. */
+uint32_t flow_graph_node(struct flow_graph *g, const struct flow_operation *o);
+/* Adds an edge; false if an end is FLOW_NONE, both ends are in one task, at the limit (counted), and after an error. */
+bool flow_graph_edge(struct flow_graph *g, const struct flow_edge *e);
 /* Makes an edge contested. */
 void flow_graph_contest(struct flow_graph *g, uint32_t edge);
 /* Computes Lamport numbers and order[]. 0 or -ENOMEM. */
@@ -133,5 +141,6 @@ static inline uint16_t flow_node_place(const struct flow_graph *g, const struct 
 int64_t flow_node_row(const struct flow_graph *g, const struct flow_node *n);
 /* The file of the receiving side; -1: none. */
 int64_t flow_edge_file(const struct flow_graph *g, const struct flow_arc *e);
-/* The position as stored. */
+/* The position, and the number of bytes, as stored. */
 int64_t flow_edge_pos(int64_t pos);
+uint32_t flow_edge_bytes(int64_t n);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "batch/ids.h"
+#include "names/names.h"
 #include "schema/ops.h"
 
 static const struct {
@@ -139,202 +140,240 @@ static enum flow_object_kind object_kind(const struct dims_file *f)
 	}
 }
 
-static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation)
+static void object_make(struct flow_state *s, int64_t file_id, struct flow_object *o)
 {
 	struct dims_file room;
 	int64_t file;
 	const struct dims_file *f = dims_newest_file(s->dims, file_id, &file, &room);
-	struct flow_object o = {.file_id = file_id,
-				.kind = (uint8_t)object_kind(f),
-				.place = (uint16_t)MIN(id_recording(file_id), (uint64_t)UINT16_MAX),
-				.channels = {FLOW_NONE, FLOW_NONE},
-				.twin = FLOW_NONE,
-				.waiting = FLOW_NONE,
-				.origin = FLOW_NONE,
-				.file = FLOW_NONE};
-
-	if (o.kind == FLOW_IS_FILE) {
-		if (grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files)) <
-		    0)
-			return -ENOMEM;
-		s->files[s->file_count] =
-			(struct flow_file){.published = FLOW_NONE,
-					   .renamed = -1,
-					   .maps = FLOW_NONE,
-					   .process_id = -1,
-					   .first = FLOW_NONE,
-					   .last = FLOW_NONE,
-					   .writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
-		o.file = (uint32_t)s->file_count++;
-	}
-	if (grow((void **)&s->objects, &s->object_cap, s->object_count + 1, sizeof(*s->objects)) <
-		    0 ||
-	    map_set(&s->object_of, generation, s->object_count) < 0)
-		return -ENOMEM;
-	s->objects[s->object_count++] = o;
-	return 0;
+	*o = (struct flow_object){
+		.file_id = file_id,
+		.kind = (uint8_t)object_kind(f),
+		.place = (uint16_t)MIN(id_recording(file_id), (uint64_t)UINT16_MAX),
+		.channels = {FLOW_NONE, FLOW_NONE},
+		.twin = FLOW_NONE,
+		.waiting = FLOW_NONE,
+		.origin = FLOW_NONE,
+		.file = FLOW_NONE};
+	if (o->kind != FLOW_IS_FILE)
+		return;
+	o->file = (uint32_t)s->file_count;
+	flow_failed(s, array_add(s->files, s->file_count, s->file_cap,
+				 (struct flow_file){
+					 .published = FLOW_NONE,
+					 .renamed = -1,
+					 .maps = FLOW_NONE,
+					 .process_id = -1,
+					 .first = FLOW_NONE,
+					 .last = FLOW_NONE,
+					 .writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}}));
 }
 
-int flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
-		       int64_t file_id, bool certain)
+void flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
+			int64_t file_id, bool certain)
 {
-	return flow_edge(s, &(struct flow_edge){.from = from,
-						.to = to,
-						.pos = -1,
-						.file_id = file_id,
-						.via = (uint8_t)via,
-						.certainty = certain ? CERTAINTY_CERTAIN
-								     : CERTAINTY_CONTESTED});
+	flow_edge(s, &(struct flow_edge){.from = from,
+					 .to = to,
+					 .pos = -1,
+					 .file_id = file_id,
+					 .via = (uint8_t)via,
+					 .certain = certain});
 }
 
-int64_t flow_object(struct flow_state *s, int64_t file_id)
+uint32_t flow_object(struct flow_state *s, int64_t file_id)
 {
+	struct flow_object *o;
 	int64_t at;
-	uint64_t number, generation;
+	bool is_new;
 
 	if (file_id < 0)
 		return FLOW_NONE;
 	at = idmap_get(&s->object_of_version, file_id);
 	if (at >= 0)
-		return at;
+		return (uint32_t)at;
 	at = dims_file_inode(s->dims, file_id);
-	generation = (uint64_t)(at < 0 ? file_id : at);
-	if (!map_get(&s->object_of, generation, &number)) {
-		number = s->object_count;
-		if (object_add(s, file_id, generation) < 0)
-			return -ENOMEM;
+	o = array_of_key(s->objects, s->object_count, s->object_cap, &s->object_of,
+			 (uint64_t)(at < 0 ? file_id : at), &is_new);
+	if (!o) {
+		flow_failed(s, -ENOMEM);
+		return FLOW_NONE;
 	}
-	return idmap_set(&s->object_of_version, file_id, (int64_t)number) < 0 ? -ENOMEM
-									      : (int64_t)number;
+	if (is_new)
+		object_make(s, file_id, o);
+	flow_failed(s, idmap_set(&s->object_of_version, file_id, o - s->objects));
+	return s->graph.r < 0 ? FLOW_NONE : (uint32_t)(o - s->objects);
 }
 
-int64_t flow_channel_new(struct flow_state *s, enum block_via via)
+struct flow_file *flow_file(struct flow_state *s, int64_t file_id)
 {
-	if (grow((void **)&s->channels, &s->channel_cap, s->channel_count + 1,
-		 sizeof(*s->channels)) < 0)
-		return -ENOMEM;
-	s->channels[s->channel_count] =
+	uint32_t at = flow_object(s, file_id);
+
+	return at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE
+		       ? NULL
+		       : &s->files[s->objects[at].file];
+}
+
+uint32_t flow_channel_new(struct flow_state *s, enum block_via via)
+{
+	int r = array_add(
+		s->channels, s->channel_count, s->channel_cap,
 		(struct flow_channel){.chain = FLOW_NONE,
 				      .via = (uint8_t)via,
-				      .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}};
-	return (int64_t)s->channel_count++;
+				      .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}});
+
+	flow_failed(s, r);
+	return r < 0 ? FLOW_NONE : (uint32_t)s->channel_count - 1;
+}
+
+int64_t flow_end_process(const struct flow_state *s, uint32_t channel, enum flow_side side)
+{
+	uint32_t task = s->channels[channel].ends[side].task;
+
+	return task == FLOW_NONE ? -1 : s->tasks[task].process_id;
 }
 
 /* ---- calls ---- */
 
-int64_t flow_call_node(struct flow_state *s, struct flow_call *c)
+int64_t flow_node_process(const struct flow_state *s, uint32_t node)
 {
-	int64_t n;
+	return names_process_of(s->dims, flow_node_thread(&s->graph, &s->graph.nodes[node]));
+}
 
-	if (c->node != FLOW_NONE)
-		return c->node;
-	n = flow_graph_node(&s->graph, &(struct flow_operation){.row_id = c->row_id,
-								.start = c->start,
-								.dur = c->end - c->start,
-								.thread_id = c->thread_id,
-								.task = c->number,
-								.op = c->op});
-	if (n >= 0)
-		c->node = (uint32_t)n;
-	return n;
+static int64_t time_of(const struct flow_state *s, uint32_t node, int64_t t)
+{
+	return flow_clock_corrected(s->clocks, flow_node_place(&s->graph, &s->graph.nodes[node]),
+				    t);
+}
+
+int64_t flow_time_start(const struct flow_state *s, uint32_t node)
+{
+	return time_of(s, node, s->graph.nodes[node].start);
+}
+
+int64_t flow_time_end(const struct flow_state *s, uint32_t node)
+{
+	return time_of(s, node, flow_node_end(&s->graph.nodes[node]));
+}
+
+uint32_t flow_call_node(struct flow_state *s, struct flow_call *c)
+{
+	const struct flow_operation o = flow_call_operation(c);
+
+	if (c->node == FLOW_NONE)
+		c->node = flow_graph_node(&s->graph, &o);
+	return c->node;
 }
 
 /* Bytes that the call moved into or out of one of its files. */
-static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id, int64_t pos,
-		      enum flow_side side)
+static void call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id, int64_t pos,
+		       enum flow_side side)
 {
-	int64_t at = flow_object(s, file_id);
+	uint32_t at = flow_object(s, file_id);
 
-	if (at < 0)
-		return (int)at;
 	if (at == FLOW_NONE)
-		return 0;
+		return;
 	switch (s->objects[at].kind) {
 	case FLOW_IS_FILE:
-		return flow_files_move(s, c, (uint32_t)at, pos, side);
+		flow_files_move(s, c, at, file_id, pos, side);
+		break;
 	case FLOW_IS_UNIX:
-		return flow_datagrams_named(s, (uint32_t)at)
-			       ? flow_datagrams_move(s, c, (uint32_t)at, side)
-			       : flow_sockets_move(s, c, (uint32_t)at, side);
+		if (flow_datagrams_named(s, at))
+			flow_datagrams_move(s, c, at, side);
+		else
+			flow_sockets_move(s, c, at, side);
+		break;
 	case FLOW_IS_PIPE:
 	case FLOW_IS_TCP:
-		return flow_sockets_move(s, c, (uint32_t)at, side);
+		flow_sockets_move(s, c, at, side);
+		break;
 	case FLOW_IS_EVENTFD:
-		return flow_eventfd_move(s, c, side);
+		flow_eventfd_move(s, c, side);
+		break;
 	case FLOW_IS_DATAGRAM:
-		return flow_datagrams_move(s, c, (uint32_t)at, side);
+		flow_datagrams_move(s, c, at, side);
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-static int call_copied(struct flow_state *s, struct flow_call *c)
+static void call_copied(struct flow_state *s, struct flow_call *c)
 {
 	bool second = op_copy(c->op) == OP_COPY_TO_SECOND;
-	int r = call_moved(s, c, second ? c->file_id : c->file2_id, second ? c->pos : c->pos2,
-			   FLOW_RECEIVE);
 
-	return r < 0 ? r
-		     : call_moved(s, c, second ? c->file2_id : c->file_id,
-				  second ? c->pos2 : c->pos, FLOW_SEND);
+	call_moved(s, c, second ? c->file_id : c->file2_id, second ? c->pos : c->pos2,
+		   FLOW_RECEIVE);
+	call_moved(s, c, second ? c->file2_id : c->file_id, second ? c->pos2 : c->pos, FLOW_SEND);
 }
 
-static int call_act(struct flow_state *s, struct flow_call *c)
+static void call_act(struct flow_state *s, struct flow_call *c)
 {
-	int r;
-
 	switch ((enum flow_act)c->act) {
 	case FLOW_READ:
-		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE) : 0;
+		if (c->bytes > 0)
+			call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE);
+		break;
 	case FLOW_WRITE:
 		if (c->status & STATUS_UNFINISHED)
-			return flow_sockets_unfinished(s, c);
-		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
+			flow_sockets_unfinished(s, c);
+		else if (c->bytes > 0)
+			call_moved(s, c, c->file_id, c->pos, FLOW_SEND);
+		break;
 	case FLOW_COPY:
-		return c->bytes > 0 ? call_copied(s, c) : 0;
+		if (c->bytes > 0)
+			call_copied(s, c);
+		break;
+	case FLOW_FORK:
+		flow_mapped_take(s, c);
+		flow_tasks_take(s, c);
+		break;
 	case FLOW_MAP:
 	case FLOW_UNMAP:
 	case FLOW_PROTECT:
 	case FLOW_REMAP:
-		return flow_mapped_take(s, c);
-	case FLOW_FORK:
-		r = flow_mapped_take(s, c);
-		return r < 0 ? r : flow_tasks_take(s, c);
+		flow_mapped_take(s, c);
+		break;
 	case FLOW_WAIT:
 	case FLOW_EXIT:
 	case FLOW_EXEC:
 	case FLOW_FUTEX:
 	case FLOW_KILL:
 	case FLOW_SIGNALLED:
-		return flow_tasks_take(s, c);
+		flow_tasks_take(s, c);
+		break;
 	case FLOW_CONNECT:
 	case FLOW_ACCEPT:
 	case FLOW_PAIR:
-		return flow_sockets_take(s, c);
+		flow_sockets_take(s, c);
+		break;
 	case FLOW_OPEN:
-		r = c->failed ? 0 : flow_opened_new(s, c);
-		return r < 0 ? r : flow_files_take(s, c);
+		if (!c->failed)
+			flow_opened_new(s, c);
+		flow_files_take(s, c);
+		break;
 	case FLOW_RENAME:
 	case FLOW_FSYNC:
 	case FLOW_TRUNCATE:
-		return flow_files_take(s, c);
+		flow_files_take(s, c);
+		break;
 	case FLOW_FLOCK:
 	case FLOW_FCNTL:
 	case FLOW_DUP:
 	case FLOW_CLOSE:
-		return flow_locks_take(s, c);
+		flow_locks_take(s, c);
+		break;
 	case FLOW_EVENTFD:
-		return flow_eventfd_made(s, c);
+		flow_eventfd_made(s, c);
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-/* Reads a row. 1; 0: it has no thread, or was not a call; or -ENOMEM. */
-static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
-		     struct flow_call *c)
+/* Reads a row. False: it has no thread, or was not a call. */
+static bool pass_call(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
+		      struct flow_call *c)
 {
-	int64_t op = batch_get(b, OP_OP, row, -1), task, dur;
+	int64_t op = batch_get(b, OP_OP, row, -1), dur;
 
 	end = store_time_near(end);
 	dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
@@ -363,49 +402,39 @@ static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, 
 		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
 	};
 	if (c->thread_id < 0 || c->kind == KIND_FAULT)
-		return 0;
+		return false;
 	c->start = MIN(c->start, c->end);
 	c->failed = c->ret == INT64_MIN || c->ret < 0;
 	c->act = s->acts[c->op];
 	c->place = (uint16_t)MIN(id_recording(c->thread_id), (uint64_t)UINT16_MAX);
-	task = flow_task_of(s, c->thread_id);
-	if (task < 0)
-		return (int)task;
-	c->task = (uint32_t)task;
-	c->number = s->tasks[task].number;
-	return 1;
+	c->task = flow_task_of(s, c->thread_id);
+	if (c->task == FLOW_NONE)
+		return false;
+	c->number = s->tasks[c->task].number;
+	return true;
 }
 
-static int call_take(struct flow_state *s, struct flow_call *c)
+static void call_take(struct flow_state *s, struct flow_call *c)
 {
-	int r;
-
 	s->calls++;
-	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL)) {
-		int64_t n = flow_call_node(s, c);
-
-		r = n < 0 ? (int)n : map_set(&s->from, (uint64_t)c->row_id, (uint64_t)n + 1);
-		if (r < 0)
-			return r;
-	}
+	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL) &&
+	    flow_call_node(s, c) != FLOW_NONE)
+		flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
-		r = flow_requests_take(s, c);
-		return r < 0 ? r : call_act(s, c);
+		flow_requests_take(s, c);
+		call_act(s, c);
+		return;
 	}
-	r = flow_tasks_any(s, c);
-	if (r >= 0 && s->tasks[c->task].span != FLOW_NONE)
-		r = flow_contexts_call(s, c);
-	if (r >= 0 && c->act == FLOW_ENTER)
-		r = flow_requests_enter(s, c);
-	if (r >= 0)
-		r = call_act(s, c);
-	if (r >= 0 && s->locks)
-		r = flow_locks_left(s, c);
-	if (r < 0)
-		return r;
+	flow_tasks_any(s, c);
+	if (s->tasks[c->task].span != FLOW_NONE)
+		flow_contexts_call(s, c);
+	if (c->act == FLOW_ENTER)
+		flow_requests_enter(s, c);
+	call_act(s, c);
+	if (s->locks.count)
+		flow_locks_left(s, c);
 	flow_tasks_last(s, c);
-	return r;
 }
 
 /* ---- losses ---- */
@@ -509,7 +538,7 @@ static void pass_contest_lost(struct flow_state *s)
 
 /* ---- clocks ---- */
 
-static int pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, uint32_t receive)
+static void pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, uint32_t receive)
 {
 	struct flow_state *s = arg;
 	const struct flow_node *from = &s->graph.nodes[send], *to = &s->graph.nodes[receive];
@@ -518,8 +547,9 @@ static int pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, ui
 	if ((flow_node_end(from) >= flow_loss_from(s, place[0]) ||
 	     flow_node_end(to) >= flow_loss_from(s, place[1])) &&
 	    flow_channel_counts(&s->streams, ch, send, receive))
-		return 0;
-	return flow_clocks_pair(s->clocks, place[0], from->start, place[1], flow_node_end(to));
+		return;
+	flow_failed(
+		s, flow_clocks_pair(s->clocks, place[0], from->start, place[1], flow_node_end(to)));
 }
 
 static int pass_clocks(struct flow_state *s)
@@ -540,19 +570,16 @@ static int flow_pass_rows(struct flow_state *s, struct engine_merge *m, const st
 			  const uint32_t *rows, size_t n)
 {
 	struct flow_call c;
-	int r = 0;
 
-	for (size_t i = 0; i < n && r >= 0; i++) {
-		if (b->table == TABLE_LOSS) {
-			r = loss_read(s, b, rows[i]);
-		} else if (b->table == TABLE_CHUNK) {
-			r = flow_content_row(s, b, rows[i]);
-		} else {
-			r = pass_call(s, b, rows[i], engine_merge_end(m, rows[i]), &c);
-			r = r <= 0 ? r : call_take(s, &c);
-		}
+	for (size_t i = 0; i < n && s->graph.r >= 0; i++) {
+		if (b->table == TABLE_LOSS)
+			flow_failed(s, loss_read(s, b, rows[i]));
+		else if (b->table == TABLE_CHUNK)
+			flow_content_row(s, b, rows[i]);
+		else if (pass_call(s, b, rows[i], engine_merge_end(m, rows[i]), &c))
+			call_take(s, &c);
 	}
-	return r;
+	return s->graph.r;
 }
 
 static int flow_pass_begin(struct flow_state *s, struct error *err)
@@ -599,12 +626,11 @@ int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 
 int flow_pass_end(struct flow_state *s, struct error *err)
 {
-	int r = flow_tasks_end(s);
+	int r;
 
-	if (r >= 0)
-		r = flow_contexts_end(s);
-	if (r >= 0)
-		r = flow_messages_end(s);
+	flow_tasks_end(s);
+	flow_contexts_end(s);
+	flow_messages_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
@@ -612,6 +638,7 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 		flow_channel_clear(&s->streams, &s->channels[i]);
 	}
 	flow_links_end(&s->links); /* before numbering, which takes memory */
+	r = s->graph.r;
 	if (r >= 0) {
 		pass_contest_lost(s);
 		r = flow_graph_number(&s->graph);

@@ -72,19 +72,16 @@ struct flow_call {
 #define FLOW_ENTERS	 4
 #define FLOW_CHUNKS_OPEN 4 /* requests of a thread whose content may be recorded at the same time */
 
-/* A call that woke a thread from a futex. */
-struct flow_wake {
+/* A call that waits, or is waited for, until a later call shows which of several it belongs to. */
+struct flow_moment {
 	uint32_t node;
 	int64_t start, end;
-	uint64_t at, to; /* futex addresses: woken at, requeued to */
-	bool any;	 /* the end of a thread, which wakes at an address that is not recorded */
+	uint64_t at; /* of a futex: its address; of a signal: its number */
+	bool any;    /* the end of a thread, which wakes at an address that is not recorded */
 };
-
-/* A futex wait ended by a task, until that task's next call shows which of its calls did. */
-struct flow_woken {
-	uint32_t node;
-	int64_t start, end;
-	uint64_t at;
+struct flow_moments {
+	struct flow_moment *all;
+	size_t count, cap;
 };
 
 /* A thread, over all of its versions. */
@@ -93,26 +90,23 @@ struct flow_task {
 	int64_t thread_id; /* any version of it */
 	int64_t process_id, tid, tid_ns, pid_ns, net_ns;
 	uint64_t machine;
-	uint32_t first; /* node of its first call; FLOW_NONE: none yet */
-	uint32_t exec;	/* node of an exec whose new program has not made a call yet */
-	struct {
-		int64_t row_id, start, end, thread_id;
-		uint32_t node;
-		uint16_t op;
-	} last;				    /* its last call */
-	struct flow_wake wakes[FLOW_WAKES]; /* the last ones, in a ring */
+	uint32_t first;		    /* node of its first call; FLOW_NONE: none yet */
+	uint32_t exec;		    /* node of an exec whose new program has not made a call yet */
+	struct flow_operation last; /* its last call; row_id -1: none yet */
+	uint32_t last_node;
+	struct flow_moment
+		wakes[FLOW_WAKES]; /* the last calls that woke others from a futex, in a ring */
 	unsigned int wake_count;
-	struct flow_woken *woken;
-	size_t woken_count, woken_cap;
+	/* futex waits that it ended, until its next call shows by which of its calls */
+	struct flow_moments woken;
 	/* for io_uring: the last calls that submit, requests whose submitting call has not ended, and completed requests */
-	struct flow_wake enters[FLOW_ENTERS];
+	struct flow_moment enters[FLOW_ENTERS];
 	unsigned int enter_count;
-	struct flow_woken *loose, *done;
-	size_t loose_count, loose_cap, done_count, done_cap;
+	struct flow_moments loose, done;
 	struct flow_chunks chunks[FLOW_CHUNKS_OPEN];
-	struct flow_wake killed; /* the last signal sent to it */
-	uint32_t heard;		 /* the object from which it last received; FLOW_NONE */
-	uint32_t span;		 /* flow_contexts.c: its next span without a call; FLOW_NONE */
+	struct flow_moment killed; /* the last signal sent to it */
+	uint32_t heard;		   /* the object from which it last received; FLOW_NONE */
+	uint32_t span;		   /* flow_contexts.c: its next span without a call; FLOW_NONE */
 	uint32_t next_of_process;
 	uint32_t by_tid; /* next task with the same tid and machine */
 	uint16_t place;
@@ -182,6 +176,10 @@ struct flow_map {
 struct flow_named {
 	uint32_t node, task;
 	int64_t tid, start, end;
+};
+struct flow_names {
+	struct flow_named *all;
+	size_t count, cap;
 };
 
 /* Calls of this recording are missing between these times. */
@@ -259,13 +257,46 @@ struct flow_taking {
 
 #define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
 
-struct flow_locks;
-struct flow_descriptors;
-struct flow_counters;
-struct flow_ports;
-struct flow_contexts;
-struct flow_messages;
 struct flow_clocks;
+
+/* What the files of the mechanisms keep; the elements are theirs. */
+struct flow_locks {
+	struct flow_lock *all;
+	size_t count, cap;
+	struct map by_object;
+	struct lock_user *users;
+	size_t user_count, user_cap;
+	struct map by_process; /* -> last of its lock_user entries */
+};
+struct flow_descriptors {
+	struct flow_descriptor *all;
+	size_t count, cap;
+	struct map by_fd;
+	int64_t last; /* highest descriptor */
+};
+struct flow_counters {
+	struct flow_counter *all;
+	size_t count, cap;
+	struct map by_fd;
+};
+/* Ports and names to which datagrams are sent. */
+struct flow_ports {
+	struct flow_port *all;
+	size_t count, cap;
+	struct map of; /* port -> index */
+};
+struct flow_contexts {
+	struct flow_span *all; /* sorted by task and start */
+	size_t count, cap;
+};
+struct flow_messages {
+	struct flow_sequence *all;
+	size_t count, cap;
+	struct map of;	  /* flow_sequence_key() -> sequence */
+	struct map kinds; /* socket and side -> which sequences it has, at the end */
+	size_t messages;
+	uint64_t payload;
+};
 
 struct flow_state {
 	const struct analysis_input *in;
@@ -296,14 +327,13 @@ struct flow_state {
 	size_t map_count, map_cap;
 	struct map map_of;	/* process -> its last mapping */
 	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
-	struct flow_named *forks, *waits;
-	size_t fork_count, fork_cap, wait_count, wait_cap;
-	struct flow_locks *locks;
-	struct flow_descriptors *descriptors;
-	struct flow_counters *counters;
-	struct flow_ports *ports;
-	struct flow_messages *messages;
-	struct flow_contexts *contexts;
+	struct flow_names forks, waits;
+	struct flow_locks locks;
+	struct flow_descriptors descriptors;
+	struct flow_counters counters;
+	struct flow_ports ports;
+	struct flow_messages messages;
+	struct flow_contexts contexts;
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
@@ -347,32 +377,55 @@ static inline int64_t flow_loss_from(const struct flow_state *s, uint32_t place)
 	return place < s->loss_place_count ? s->loss_from[place] : INT64_MIN;
 }
 
-/* The node of this call, created on first use. Its index, FLOW_NONE at the limit, or -ENOMEM. */
-int64_t flow_call_node(struct flow_state *s, struct flow_call *c) _must_check_;
-/* The object of a file; FLOW_NONE if there is none, or -ENOMEM. */
-int64_t flow_object(struct flow_state *s, int64_t file_id) _must_check_;
-int64_t flow_channel_new(struct flow_state *s, enum block_via via) _must_check_;
-static inline int flow_edge(struct flow_state *s, const struct flow_edge *e)
+/* The process of a call; -1: unknown. */
+int64_t flow_node_process(const struct flow_state *s, uint32_t node);
+/* The process that uses an end of a channel; -1: unknown, or several. */
+int64_t flow_end_process(const struct flow_state *s, uint32_t channel, enum flow_side side);
+/* When a call began and ended, by the first recording's clock. */
+int64_t flow_time_start(const struct flow_state *s, uint32_t node);
+int64_t flow_time_end(const struct flow_state *s, uint32_t node);
+/* Notes an error, unless there is one already: the pass ends with it after the call. */
+static inline void flow_failed(struct flow_state *s, int r)
 {
-	int r = flow_graph_edge(&s->graph, e);
-
-	return r < 0 ? r : 0;
+	flow_graph_failed(&s->graph, r);
+}
+/* The call as what it is in the graph, and as a moment of it. */
+static inline struct flow_operation flow_call_operation(const struct flow_call *c)
+{
+	return (struct flow_operation){c->row_id,    c->start,	c->end - c->start,
+				       c->thread_id, c->number, c->op};
+}
+static inline struct flow_moment flow_call_moment(const struct flow_call *c)
+{
+	return (struct flow_moment){.node = c->node, .start = c->start, .end = c->end};
+}
+/* The node of this call, created on first use. FLOW_NONE at the limit. */
+uint32_t flow_call_node(struct flow_state *s, struct flow_call *c);
+/* The object of a file; FLOW_NONE if there is none. */
+uint32_t flow_object(struct flow_state *s, int64_t file_id);
+/* The state of a regular file; NULL if it is not one. */
+struct flow_file *flow_file(struct flow_state *s, int64_t file_id);
+/* A new channel; FLOW_NONE after an error. */
+uint32_t flow_channel_new(struct flow_state *s, enum block_via via);
+static inline void flow_edge(struct flow_state *s, const struct flow_edge *e)
+{
+	(void)flow_graph_edge(&s->graph, e);
 }
 /* An edge between whole calls, without bytes; file_id -1: none. */
-int flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
-		       int64_t file_id, bool certain) _must_check_;
+void flow_edge_of_calls(struct flow_state *s, enum block_via via, uint32_t from, uint32_t to,
+			int64_t file_id, bool certain);
 
 /* flow_tasks.c */
-/* The index of the task of a thread version, or -ENOMEM. */
-int64_t flow_task_of(struct flow_state *s, int64_t thread_id) _must_check_;
+/* The index of the task of a thread version; FLOW_NONE after an error. */
+uint32_t flow_task_of(struct flow_state *s, int64_t thread_id);
 /* For every call, before its effects. */
-int flow_tasks_any(struct flow_state *s, struct flow_call *c) _must_check_;
+void flow_tasks_any(struct flow_state *s, struct flow_call *c);
 /* After everything else: notes the task's last call. */
 void flow_tasks_last(struct flow_state *s, const struct flow_call *c);
-int flow_tasks_take(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_tasks_end(struct flow_state *s) _must_check_;
-/* The task's last call as a node. Its index, FLOW_NONE: no call, or -ENOMEM. */
-int64_t flow_task_last(struct flow_state *s, struct flow_task *t) _must_check_;
+void flow_tasks_take(struct flow_state *s, struct flow_call *c);
+void flow_tasks_end(struct flow_state *s);
+/* The task's last call as a node; FLOW_NONE: no call. */
+uint32_t flow_task_last(struct flow_state *s, struct flow_task *t);
 /* The time it ended, INT64_MIN: still alive. */
 int64_t flow_task_stopped(const struct flow_state *s, const struct flow_task *t);
 /* The process that forked a process; -1: unknown. */
@@ -382,38 +435,38 @@ void flow_tasks_free(struct flow_state *s);
 /* flow_sockets.c */
 /* How many messages the call moved, if its socket preserves their boundaries. */
 int64_t flow_call_messages(const struct flow_call *c);
-int flow_sockets_take(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
-		      enum flow_side side) _must_check_;
+void flow_sockets_take(struct flow_state *s, struct flow_call *c);
+void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+		       enum flow_side side);
 
 /* A write that was still running: its bytes may be among those received. */
-int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
+void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
 /* flow_datagrams.c */
 /* True of a unix socket whose datagrams are joined by content, as several may send to its peer or to it. */
 bool flow_datagrams_named(const struct flow_state *s, uint32_t object);
-int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
-			enum flow_side side) _must_check_;
+void flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			 enum flow_side side);
 /* flow_mapped.c */
 /* Calls that create, change, remove and inherit mappings. */
-int flow_mapped_take(struct flow_state *s, struct flow_call *c) _must_check_;
+void flow_mapped_take(struct flow_state *s, struct flow_call *c);
 /* A read of a file that is or was mapped. */
-int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
-		     const struct flow_chunks *all) _must_check_;
+void flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
+		      const struct flow_chunks *all);
 /* True if the process, or any (-1), may have stored bytes through a mapping that nobody read afterwards. */
 bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id);
 /* flow_messages.c */
 /*
  * Adds a message to those that a socket sent to or received from an address, and to the bytes that its process moved through
- * the spot. `joins`: flow_messages_match() is called when its other end is found. 0 or -ENOMEM.
+ * the spot. `joins`: flow_messages_match() is called when its other end is found.
  */
-int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t spot, bool joins,
-		       const struct flow_moved *at, struct flow_message_at *ret) _must_check_;
+struct flow_message_at flow_message_moved(struct flow_state *s, const struct flow_call *c,
+					  uint32_t spot, bool joins, const struct flow_moved *at);
 /* Two of them are one datagram. `task`: who sent and received it. */
-int flow_messages_match(struct flow_state *s, struct flow_message_at send,
-			struct flow_message_at receive, const uint32_t task[2]) _must_check_;
+void flow_messages_match(struct flow_state *s, struct flow_message_at send,
+			 struct flow_message_at receive, const uint32_t task[2]);
 /* Judges what did not match, and frees all. */
-int flow_messages_end(struct flow_state *s) _must_check_;
+void flow_messages_end(struct flow_state *s);
 void flow_messages_free(struct flow_state *s);
 /* Counts those still waiting as not followed. */
 void flow_datagrams_free(struct flow_state *s);
@@ -422,13 +475,16 @@ void flow_datagrams_free(struct flow_state *s);
 /* The last name of a file, or of any other object. */
 int64_t flow_object_file(const struct flow_state *s, uint32_t object);
 struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
-int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
-		    enum flow_side side) _must_check_;
+void flow_files_take(struct flow_state *s, struct flow_call *c);
+/* `file_id`: the version of the object that the call used. */
+void flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t file_id,
+		     int64_t pos, enum flow_side side);
 
 /* flow_content.c */
 /* A row of table chunk. */
-int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) _must_check_;
+void flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row);
+/* True of a piece of a file or stream, or a part of one, that a call moved in this direction. */
+bool flow_chunk_is_piece(const struct flow_chunk *k, enum flow_side side);
 /* The position in its stream at which the call's bytes begin, -1: unknown; *ret_sure: no other call can have that position. */
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 			 bool *ret_sure);
@@ -436,8 +492,12 @@ int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum f
 bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 		       uint64_t *ret);
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
-int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
-		       enum flow_side side, int64_t pos) _must_check_;
+void flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
+			enum flow_side side, int64_t pos);
+/* Adds bytes of the call, or only their hash (bytes NULL), to those that entered or left its process at `pos` of the spot. */
+void flow_content_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+		       enum flow_side side, int64_t pos, const uint8_t *bytes, size_t size,
+		       const uint64_t *hash);
 /* The next datagram of a call that moved several; *at is 0 for the first one. NULL: there is none. */
 const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
 					      enum flow_side side, size_t *at);
@@ -447,20 +507,20 @@ bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size);
 /* Compares what a read returned with what calls wrote. `by`: the mmap of who stored it, if known; unsure: one of several. */
-int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
-			   const struct flow_chunk *k, uint32_t by, bool unsure) _must_check_;
-int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what) _must_check_;
+void flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			    const struct flow_chunk *k, uint32_t by, bool unsure);
+void flow_content_suspect(struct flow_state *s, const struct flow_suspect *what);
 void flow_content_free(struct flow_state *s);
 
 /* flow_requests.c */
-int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_requests_enter(struct flow_state *s, struct flow_call *c) _must_check_;
+void flow_requests_take(struct flow_state *s, struct flow_call *c);
+void flow_requests_enter(struct flow_state *s, struct flow_call *c);
 
 /* flow_contexts.c */
 /* Call before the pass: reads the spans of the traces. */
 int flow_contexts_load(struct flow_state *s, struct error *err);
-int flow_contexts_call(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_contexts_end(struct flow_state *s) _must_check_;
+void flow_contexts_call(struct flow_state *s, struct flow_call *c);
+void flow_contexts_end(struct flow_state *s);
 void flow_contexts_free(struct flow_state *s);
 
 /* flow_opened.c */
@@ -471,28 +531,26 @@ struct flow_opened {
 	bool unknown;
 };
 uint64_t flow_fd_key(const struct flow_state *s, uint32_t task, int64_t fd);
-/* A call returned a descriptor: of a new description, or a duplicate of c->fd. 0 or -ENOMEM. */
-int flow_opened_new(struct flow_state *s, const struct flow_call *c) _must_check_;
-int flow_opened_same(struct flow_state *s, const struct flow_call *c) _must_check_;
-/* The highest known descriptor. */
-int64_t flow_opened_last(const struct flow_state *s);
-/* A descriptor was closed. 0 or -ENOMEM. */
-int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd) _must_check_;
-/* The description of a descriptor of c->file_id. 0 or -ENOMEM. */
-int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd,
-		     struct flow_opened *ret) _must_check_;
+/* A call returned a descriptor: of a new description, or a duplicate of c->fd. */
+void flow_opened_new(struct flow_state *s, const struct flow_call *c);
+void flow_opened_same(struct flow_state *s, const struct flow_call *c);
+/* A descriptor was closed. */
+void flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd);
+/* The description of a descriptor of c->file_id. False: it is of no known file. */
+bool flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd,
+		      struct flow_opened *ret);
 /* The same at the end of a process, which may have inherited it. False: it does not have it, or nothing is known. */
 bool flow_opened_has(struct flow_state *s, int64_t process_id, int64_t fd, struct flow_opened *ret);
 void flow_opened_free(struct flow_state *s);
 
 /* flow_locks.c */
 /* Calls that may lock or unlock, including failed ones. */
-int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;
+void flow_locks_take(struct flow_state *s, struct flow_call *c);
 /* The process executes another program, or ends. */
-int flow_locks_left(struct flow_state *s, struct flow_call *c) _must_check_;
+void flow_locks_left(struct flow_state *s, struct flow_call *c);
 void flow_locks_free(struct flow_state *s);
 
 /* flow_eventfd.c */
-int flow_eventfd_made(struct flow_state *s, const struct flow_call *c) _must_check_;
-int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side) _must_check_;
+void flow_eventfd_made(struct flow_state *s, const struct flow_call *c);
+void flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side);
 void flow_eventfds_free(struct flow_state *s);

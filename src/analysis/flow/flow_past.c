@@ -60,11 +60,7 @@ static int past_compare(const void *a, const void *b)
 static void past_add(const struct flow_state *s, const struct flow_past *p, bool certain,
 		     struct past_row *rows, size_t *count)
 {
-	const struct flow_node *n = &s->graph.nodes[p->node];
-
-	rows[(*count)++] = (struct past_row){
-		flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n), n->start), p->edge,
-		certain};
+	rows[(*count)++] = (struct past_row){flow_time_start(s, p->node), p->edge, certain};
 }
 
 /* For each task the last operation that certainly happened before `node`, and a later one for which this is contested. */
@@ -128,18 +124,14 @@ int flow_past_put(const struct flow_state *s, struct analysis_result *out, struc
 	_cleanup_free_ struct past_row *rows = NULL;
 	uint64_t row, node = 0;
 	size_t count = 0, at = 0;
-	const struct flow_node *n;
 	int r;
 
 	map_next(&s->from, &at, &row, &node);
 	if (!node)
 		return error_set(err, -EINVAL, "--past: no call %llu in what is selected",
 				 (unsigned long long)row);
-	n = &s->graph.nodes[node - 1];
 	r = past_find(s, (uint32_t)node - 1, &rows, &count);
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = past_put(t, s, &rows[i],
-			     flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n),
-						  flow_node_end(n)));
+		r = past_put(t, s, &rows[i], flow_time_end(s, (uint32_t)node - 1));
 	return r;
 }

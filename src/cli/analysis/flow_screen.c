@@ -19,6 +19,7 @@
 
 struct flow_view {
 	const struct analysis_view *v;
+	const struct flow_result *result;
 	const struct flow_state *s;
 	size_t width;
 };
@@ -118,7 +119,7 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 static int print_clocks(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), left = 0;
-	size_t kept = ((const struct flow_result *)f->v->result->own)->clocks_kept;
+	size_t kept = f->result->clocks_kept;
 	_cleanup_buf_ struct buf line = {0}, lines = {0}, name = {0};
 	int r = flow_place_name(f->s, 0, &name);
 
@@ -319,10 +320,13 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));
-	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
+	if (f->result->uncompared)
+		printf("%17s%s file%s not compared with others of the name, as there are too many "
+		       "folders\n",
+		       "", format_count(f->result->uncompared).s, plural(f->result->uncompared));
+	if (flow_left_out(f->result))
 		printf("%17s%sleft out, as they do not fit into memory: %s; select a range%s\n", "",
-		       text_style(TEXT_RED),
-		       format_count(g->left_out + f->s->streams.dropped + f->s->forgotten).s,
+		       text_style(TEXT_RED), format_count(flow_left_out(f->result)).s,
 		       text_style(TEXT_PLAIN));
 	return 0;
 }
@@ -373,7 +377,7 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 
 static int print_tree(const struct flow_view *f, size_t table)
 {
-	const struct flow_result *result = f->v->result->own;
+	const struct flow_result *result = f->result;
 	size_t rows = flow_rows(f, table);
 	int r = 0;
 
@@ -452,11 +456,12 @@ static int print_past(const struct flow_view *f, size_t table)
 
 int flow_screen(const struct analysis_view *v)
 {
+	const struct flow_result *own = v->result->own;
 	const struct flow_view f = {.v = v,
-				    .s = &((const struct flow_result *)v->result->own)->state,
+				    .result = own,
+				    .s = &own->state,
 				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
 	const struct flow_options *o = analysis_own_options(v->opts);
-	const struct flow_result *own = v->result->own;
 	int r;
 
 	if (own->alike)

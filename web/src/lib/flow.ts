@@ -75,6 +75,7 @@ export interface Flow {
 	unjudged: number;
 	mapped_unseen: boolean;
 	mapped_unsure: number;
+	uncompared: number;
 	left_out: number;
 	tables: {
 		evidence: { rows: FlowEvidence[] };
@@ -94,6 +95,7 @@ export function unknownOf(f: Flow): string[] {
 		[f.unjudged, `${counted(f.unjudged, 'message')} altered, not received or not sent on, but equal to others or not alone`],
 		[f.mapped_unseen, 'files were mapped for writing and not read afterwards: what was stored in them is not known'],
 		[f.mapped_unsure, `${size(f.mapped_unsure)} stored through mappings of several processes, not known by which`],
+		[f.uncompared, `${counted(f.uncompared, 'file')} not compared with others of the name, as there are too many folders`],
 		[f.contradictions + f.cycles, `contradictions: ${count(f.contradictions + f.cycles)}`],
 		[f.left_out, `left out, as they do not fit into memory: ${count(f.left_out)}; select a range`],
 	];

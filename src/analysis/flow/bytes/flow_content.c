@@ -44,9 +44,10 @@ static struct flow_chunks *chunks_at(struct flow_task *t, int64_t start)
 	return first;
 }
 
-int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
+void flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 {
-	int64_t thread = batch_get(b, CHUNK_THREAD_ID, row, -1), outcome, start, task;
+	int64_t thread = batch_get(b, CHUNK_THREAD_ID, row, -1), outcome, start;
+	uint32_t task;
 	struct bytes payload = batch_get_bytes(b, CHUNK_CONTENT, row);
 	struct flow_chunk c;
 	struct flow_chunks *all;
@@ -72,10 +73,10 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	content_count(&s->content_sums, &c);
 	if (thread < 0 || c.call_pos < 0 || c.size < 0 || c.call_pos > FLOW_POS_MAX ||
 	    c.size > FLOW_POS_MAX || c.pos > FLOW_POS_MAX)
-		return 0;
+		return;
 	task = flow_task_of(s, thread);
-	if (task < 0)
-		return (int)task;
+	if (task == FLOW_NONE)
+		return;
 	all = chunks_at(&s->tasks[task], start);
 	if (all->start != start) {
 		all->count = 0;
@@ -84,10 +85,9 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	}
 	c.content = all->bytes.len;
 	if (payload.len && (payload.len != (size_t)c.size || all->bytes.len > CALL_BYTES_MAX))
-		return 0;
-	if (array_add(all->rows, all->count, all->cap, c) < 0)
-		return -ENOMEM;
-	return payload.len ? buf_append(&all->bytes, payload.data, payload.len) : 0;
+		return;
+	flow_failed(s, array_add(all->rows, all->count, all->cap, c));
+	flow_failed(s, buf_append(&all->bytes, payload.data, payload.len));
 }
 
 static struct flow_chunks *chunks_of(struct flow_state *s, const struct flow_call *c)
@@ -100,6 +100,11 @@ static struct flow_chunks *chunks_of(struct flow_state *s, const struct flow_cal
 static bool chunk_is_of(const struct flow_chunk *k, enum flow_side side)
 {
 	return k->way == (side == FLOW_SEND ? WAY_OUT : WAY_IN);
+}
+
+bool flow_chunk_is_piece(const struct flow_chunk *k, enum flow_side side)
+{
+	return chunk_is_of(k, side) && (k->form == FORM_PIECE || k->form == FORM_PART);
 }
 
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
@@ -163,7 +168,7 @@ static bool content_call_hash(const struct flow_chunks *all, enum flow_side side
 		const struct flow_chunk *k = &all->rows[i];
 		uint64_t hash = k->hash, word = 0;
 
-		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!flow_chunk_is_piece(k, side))
 			continue;
 		if (!k->has_hash || k->pos < 0 || k->pos % CONTENT_PIECE || k->call_pos != done ||
 		    k->head_len)
@@ -229,27 +234,26 @@ static bool piece_known(const struct flow_piece *p)
 	return p && !p->doubtful && p->covered;
 }
 
-int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what)
+void flow_content_suspect(struct flow_state *s, const struct flow_suspect *what)
 {
 	if (s->suspect_count >= SUSPECTS_MAX) {
 		s->graph.left_out++;
-		return 0;
+		return;
 	}
-	return array_add(s->suspects, s->suspect_count, s->suspect_cap, *what);
+	flow_failed(s, array_add(s->suspects, s->suspect_count, s->suspect_cap, *what));
 }
 
 /* Compares a piece once both ends of a stream have all of it. */
-static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index)
+static void stream_compare(struct flow_state *s, uint32_t channel, uint64_t index)
 {
 	struct flow_channel *c = &s->channels[channel];
 	struct flow_piece *a = flow_piece_at(&s->pieces, &c->ends[FLOW_SEND].pieces, index),
 			  *b = flow_piece_at(&s->pieces, &c->ends[FLOW_RECEIVE].pieces, index);
-	int r = 0;
 
 	if (!a || !b || a->covered != b->covered || a->covered < CONTENT_PIECE)
-		return 0;
+		return;
 	if (piece_known(a) && piece_known(b) && !flow_pieces_same(a, b) && !c->ambiguous)
-		r = flow_content_suspect(
+		flow_content_suspect(
 			s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
 						  .first = a->node,
 						  .second = b->node,
@@ -260,54 +264,46 @@ static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index
 						  .to = (int64_t)(index + 1) * CONTENT_PIECE});
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_SEND].pieces, index);
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_RECEIVE].pieces, index);
-	return r;
 }
 
-static int content_stream(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
-			  uint32_t channel, enum flow_side side, int64_t pos)
+static void content_stream(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
+			   uint32_t channel, enum flow_side side, int64_t pos)
 {
-	struct flow_channel *ch = &s->channels[channel];
-	int r = 0;
+	struct flow_end *end = &s->channels[channel].ends[side];
 
-	for (size_t i = 0; i < all->count && r >= 0 && ch->ends[side].known; i++) {
+	for (size_t i = 0; i < all->count && end->known; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 		int64_t at = pos + k->call_pos;
 
-		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!flow_chunk_is_piece(k, side))
 			continue;
-		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, at, c->node);
-		if (r >= 0)
-			r = stream_compare(s, channel, (uint64_t)at / CONTENT_PIECE);
+		flow_failed(s, flow_pieces_add(&s->pieces, &end->pieces, k, at, c->node));
+		stream_compare(s, channel, (uint64_t)at / CONTENT_PIECE);
 	}
-	return r;
 }
 
 /* A read returned other bytes than calls wrote to the piece. */
-int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
-			   const struct flow_chunk *k, uint32_t by, bool unsure)
+void flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			    const struct flow_chunk *k, uint32_t by, bool unsure)
 {
 	const struct flow_file *f = &s->files[s->objects[object].file];
 	const struct flow_piece *p =
 		flow_piece_at(&s->pieces, &f->pieces, (uint64_t)k->pos / CONTENT_PIECE);
 	struct flow_piece read = {.sum = k->hash, .covered = (uint16_t)k->size};
-	int64_t n;
 
 	if (!piece_known(p) || k->size != CONTENT_PIECE || p->covered != CONTENT_PIECE ||
 	    !k->has_hash || k->contested || flow_pieces_same(p, &read) ||
-	    flow_node_end(&s->graph.nodes[p->node]) > c->start)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	return flow_content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
-							      .first = p->node,
-							      .second = (uint32_t)n,
-							      .spot = object | FLOW_SPOT_FILE,
-							      .beside = by,
-							      .unsure = unsure,
-							      .object = object,
-							      .from = k->pos,
-							      .to = k->pos + k->size});
+	    flow_node_end(&s->graph.nodes[p->node]) > c->start || flow_call_node(s, c) == FLOW_NONE)
+		return;
+	flow_content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
+						       .first = p->node,
+						       .second = c->node,
+						       .spot = object | FLOW_SPOT_FILE,
+						       .beside = by,
+						       .unsure = unsure,
+						       .object = object,
+						       .from = k->pos,
+						       .to = k->pos + k->size});
 }
 
 /* A write that overlapped with such a read in time explains the difference. */
@@ -325,123 +321,123 @@ static void file_explained(struct flow_state *s, const struct flow_call *c, uint
 }
 
 /* Bytes [from, to) of a file were written, but not what they are. */
-static int file_unknown(struct flow_state *s, struct flow_file *f, int64_t from, int64_t to,
-			uint32_t node)
+static void file_unknown(struct flow_state *s, struct flow_file *f, int64_t from, int64_t to,
+			 uint32_t node)
 {
-	int r = 0;
-
-	for (int64_t n; from < to && r >= 0; from += n) {
+	for (int64_t n; from < to; from += n) {
 		n = MIN(to - from, CONTENT_PIECE - from % CONTENT_PIECE);
-		r = flow_pieces_add(&s->pieces, &f->pieces, &(struct flow_chunk){.size = n}, from,
-				    node);
+		flow_failed(s, flow_pieces_add(&s->pieces, &f->pieces,
+					       &(struct flow_chunk){.size = n}, from, node));
 	}
-	return r;
 }
 
 /*
  * The bytes of a write that no hash covers: the pieces that they are in cannot be compared, neither with another file nor with
  * what a read returns.
  */
-static int content_gaps(struct flow_state *s, const struct flow_call *c,
-			const struct flow_chunks *all, struct flow_file *f, int64_t pos)
+static void content_gaps(struct flow_state *s, const struct flow_call *c,
+			 const struct flow_chunks *all, struct flow_file *f, int64_t pos)
 {
 	int64_t done = 0;
-	int r = 0;
 
-	for (size_t i = 0; i < all->count && r >= 0; i++) {
+	for (size_t i = 0; i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 
-		if (!chunk_is_of(k, FLOW_SEND) || !k->has_hash ||
-		    (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!flow_chunk_is_piece(k, FLOW_SEND) || !k->has_hash)
 			continue;
-		r = file_unknown(s, f, pos + done, pos + k->call_pos, c->node);
+		file_unknown(s, f, pos + done, pos + k->call_pos, c->node);
 		done = MAX(done, k->call_pos + k->size);
 	}
-	return r < 0 ? r : file_unknown(s, f, pos + done, pos + c->bytes, c->node);
+	file_unknown(s, f, pos + done, pos + c->bytes, c->node);
 }
 
-static int content_file(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
-			uint32_t object, enum flow_side side, int64_t pos)
+static void content_file(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
+			 uint32_t object, enum flow_side side, int64_t pos)
 {
 	struct flow_file *f = &s->files[s->objects[object].file];
-	int r = 0;
 
-	if (side == FLOW_RECEIVE && f->maps != FLOW_NONE)
-		return flow_mapped_read(s, c, object, all);
+	if (side == FLOW_RECEIVE && f->maps != FLOW_NONE) {
+		flow_mapped_read(s, c, object, all);
+		return;
+	}
 	if (side == FLOW_SEND)
-		r = content_gaps(s, c, all, f, pos);
-	for (size_t i = 0; i < all->count && r >= 0; i++) {
+		content_gaps(s, c, all, f, pos);
+	for (size_t i = 0; i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
-		bool piece = k->form == FORM_PIECE || k->form == FORM_PART,
-		     payload = k->form == FORM_PAYLOAD &&
+		bool piece = flow_chunk_is_piece(k, side),
+		     payload = k->form == FORM_PAYLOAD && chunk_is_of(k, side) &&
 			       k->content + (size_t)k->size <= all->bytes.len;
 
-		if (!chunk_is_of(k, side) || k->pos < 0 || (!piece && !payload))
+		if (k->pos < 0 || (!piece && !payload))
 			continue;
 		if (side == FLOW_RECEIVE) {
-			r = piece ? flow_content_read_back(s, c, object, k, FLOW_NONE, false) : 0;
+			if (piece)
+				flow_content_read_back(s, c, object, k, FLOW_NONE, false);
 			continue;
 		}
 		file_explained(s, c, object, k);
-		r = payload ? flow_pieces_payload(&s->pieces, &f->pieces,
-						  all->bytes.data + k->content, k->size, k->pos)
-			    : flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, c->node);
+		flow_failed(s,
+			    payload ? flow_pieces_payload(&s->pieces, &f->pieces,
+							  all->bytes.data + k->content, k->size,
+							  k->pos)
+				    : flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, c->node));
 	}
-	return r;
 }
 
 /* Notes bytes with unknown content: data that seems never sent, or never stored, may be among them. */
-static int content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
-			  enum flow_side side, int64_t bytes)
+static void content_unseen(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			   enum flow_side side, int64_t bytes)
 {
 	if (bytes <= 0)
-		return 0;
+		return;
 	if (!(spot & FLOW_SPOT_FILE))
 		s->channels[spot].ends[side].unseen += bytes;
-	if (side != FLOW_SEND || !s->content_sums.bytes)
-		return 0;
-	return map_set(&s->unseen, (uint64_t)s->tasks[c->task].process_id, 1);
+	if (side == FLOW_SEND && s->content_sums.bytes)
+		flow_failed(s, map_set(&s->unseen, (uint64_t)s->tasks[c->task].process_id, 1));
 }
 
-int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
-		       enum flow_side side, int64_t pos)
+void flow_content_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+		       enum flow_side side, int64_t pos, const uint8_t *bytes, size_t size,
+		       const uint64_t *hash)
+{
+	int64_t process_id = s->tasks[c->task].process_id;
+
+	flow_failed(s, side == FLOW_SEND ? flow_links_out(&s->links, process_id, spot, pos, c->node,
+							  bytes, size, hash)
+					 : flow_links_in(&s->links, process_id, spot, pos, c->node,
+							 bytes, size, hash));
+}
+
+void flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
+			enum flow_side side, int64_t pos)
 {
 	const struct flow_chunks *all = chunks_of(s, c);
 	const uint8_t *payload;
 	uint64_t hash;
 	size_t size, known;
 	bool hashed;
-	int64_t n;
-	int r;
 
-	if (!all || pos < 0 || c->bytes <= 0)
-		return content_unseen(s, c, spot, side, c->bytes);
-	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
-	if (n < 0)
-		return (int)n;
-	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side, pos)
-				  : content_stream(s, c, all, spot, side, pos);
+	if (!all || pos < 0 || c->bytes <= 0) {
+		content_unseen(s, c, spot, side, c->bytes);
+		return;
+	}
+	if (side == FLOW_SEND)
+		flow_call_node(s, c);
+	if (spot & FLOW_SPOT_FILE)
+		content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side, pos);
+	else
+		content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
 	/* recorded only once: the bytes sent out are the same */
 	if (!payload && c->act == FLOW_COPY)
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
-	if (r < 0)
-		return r;
 	/* where bytes are recorded, a hash alone does not show parts of what other calls moved */
 	known = payload ? size : hashed && !s->links.payload ? (size_t)c->bytes : 0;
-	r = content_unseen(s, c, spot, side, c->bytes - (int64_t)known);
+	content_unseen(s, c, spot, side, c->bytes - (int64_t)known);
 	size = payload ? size : hashed ? (size_t)c->bytes : 0;
-	if (r < 0 || !size)
-		return r;
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	return side == FLOW_SEND
-		       ? flow_links_out(&s->links, s->tasks[c->task].process_id, spot, pos,
-					(uint32_t)n, payload, size, hashed ? &hash : NULL)
-		       : flow_links_in(&s->links, s->tasks[c->task].process_id, spot, pos,
-				       (uint32_t)n, payload, size, hashed ? &hash : NULL);
+	if (size && flow_call_node(s, c) != FLOW_NONE)
+		flow_content_link(s, c, spot, side, pos, payload, size, hashed ? &hash : NULL);
 }
 
 void flow_content_free(struct flow_state *s)

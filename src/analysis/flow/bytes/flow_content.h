@@ -138,6 +138,7 @@ struct flow_links {
 	struct map last;   /* spot and process -> segment */
 	struct map given;  /* segments and the files to which some of their bytes went */
 	uint64_t payload, left_out;
+	int r; /* the first error */
 };
 
 /* Adds the bytes of a call that took them in, or only their hash if bytes are not stored (NULL). 0 or -ENOMEM. */

@@ -18,21 +18,13 @@
 /* bytes; with fewer than FEW gaps, smaller ones are not significant, since the usual size is unknown */
 #define LEAST_OF_FEW 1024
 
-/* Consecutive ranges of one process and one stream. */
-struct deliveries {
-	const struct flow_range *all;
-	size_t count;
-};
-
-static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t process_id,
-				       uint32_t in_spot)
+/* The ranges of one process and one stream, as a part of the list. */
+static struct flow_ranges deliveries_of(const struct flow_ranges *l, int64_t process_id,
+					uint32_t in_spot)
 {
-	struct deliveries d = {0};
-	size_t low = array_first(i, 0, l->count,
-				 (ORDER(l->all[i].process_id, process_id)
-					  ?: ORDER(l->all[i].in_spot, in_spot)) >= 0);
+	size_t low = flow_range_at(l, process_id, in_spot, INT64_MIN);
+	struct flow_ranges d = {.all = l->count ? &l->all[low] : NULL};
 
-	d.all = l->count ? &l->all[low] : NULL;
 	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
 	       d.all[d.count].in_spot == in_spot)
 		d.count++;
@@ -54,7 +46,7 @@ static int compare_out_from(const void *a, const void *b)
 }
 
 /* Index from which to search for ranges that end after `from`; ranges overlap little. */
-static size_t deliveries_at(const struct deliveries *d, int64_t from)
+static size_t deliveries_at(const struct flow_ranges *d, int64_t from)
 {
 	size_t low = array_first(i, 0, d->count, d->all[i].from >= from);
 
@@ -62,7 +54,8 @@ static size_t deliveries_at(const struct deliveries *d, int64_t from)
 }
 
 /* Number of bytes of [from, to) that the list has; `gap`: the longest range that is missing. */
-static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
+static int64_t deliveries_have(const struct flow_ranges *d, int64_t from, int64_t to,
+			       int64_t gap[2])
 {
 	int64_t have = 0, at = from;
 
@@ -122,13 +115,12 @@ static int64_t process_behind(const struct flow_verdicts *v, const struct flow_r
 {
 	for (size_t i = 0; i < v->sent.count; i++) {
 		const struct flow_range *s = &v->sent.all[i];
-		uint32_t task;
+		int64_t behind = s->process_id != k->process_id || s->in_spot != k->in_spot
+					 ? -1
+					 : flow_end_process(v->s, s->out_spot, FLOW_RECEIVE);
 
-		if (s->process_id != k->process_id || s->in_spot != k->in_spot)
-			continue;
-		task = v->s->channels[s->out_spot].ends[FLOW_RECEIVE].task;
-		if (task != FLOW_NONE)
-			return v->s->tasks[task].process_id;
+		if (behind >= 0)
+			return behind;
 	}
 	return -1;
 }
@@ -167,26 +159,21 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE
 							   : flow_replica_of(v, object, behind),
 		 wrote;
-	struct flow_reference ref = {other, true};
 	struct flow_verdict row = {.what = "altered",
-				   .first = k->in,
-				   .first_spot = k->in_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND,
+				   .object = stored ? object : other,
+				   .first = {k->in, k->in_spot, FLOW_RECEIVE},
+				   .ref = {FLOW_WRONG, other},
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
 	const struct flow_range *took = NULL;
 
 	if (other == FLOW_NONE || other == object ||
 	    !flow_replicas_stretch(v, other, object, range, &wrote) ||
-	    flow_verdict_time(v, wrote) < flow_verdict_time(v, k->in))
+	    flow_time_start(v->s, wrote) < flow_time_start(v->s, k->in))
 		return false;
-	row.object = stored ? object : other;
 	row.from = range[0];
 	row.to = range[1];
-	row.bytes = range[1] - range[0];
-	row.second = wrote;
-	row.second_spot = other | FLOW_SPOT_FILE;
+	row.second = (struct flow_seen){wrote, other | FLOW_SPOT_FILE, FLOW_SEND};
 	for (size_t i = 0; i < v->stored.count && stored && !took; i++) {
 		if (v->stored.all[i].out == wrote && !(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
 			took = &v->stored.all[i];
@@ -194,22 +181,21 @@ static bool verdict_replaced(struct flow_verdicts *v, const struct flow_range *k
 	if (stored) {
 		if (!took || sender_of(v, took->in) == FLOW_NONE)
 			return false;
-		row.second = sender_of(v, took->in);
-		row.second_spot = took->in_spot;
+		row.second.node = sender_of(v, took->in);
+		row.second.spot = took->in_spot;
 	}
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, "received right", row.first, NULL);
 	flow_verdict_evidence(
-		v, stored ? "forwarded wrong" : "stored wrong", row.second, row.second_spot,
-		FLOW_SEND,
+		v, stored ? "forwarded wrong" : "stored wrong", row.second,
 		v->s->pieces.payload
 			? NULL
 			: "known to 4 KiB; record with --content=bytes for the exact bytes");
 	if (stored)
-		flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+		flow_verdict_evidence(v, "stored",
+				      (struct flow_seen){wrote, other | FLOW_SPOT_FILE, FLOW_SEND},
 				      "as it was received");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 	return true;
 }
 
@@ -227,18 +213,13 @@ static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range 
 	return k->in;
 }
 
-/* Reports a verdict on bytes of a file, with what its other replicas have there; *ref is for flow_replicas_evidence(). */
-static void verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
-			   const struct flow_place *place, int64_t bytes,
-			   struct flow_reference *ref)
+/* Sets the bytes of a verdict to those of a file, of which other replicas are compared. */
+static void verdict_place(struct flow_verdict *row, const struct flow_place *place, int64_t bytes)
 {
-	*ref = (struct flow_reference){place->object, false};
 	row->object = place->object;
+	row->ref = (struct flow_reference){FLOW_RIGHT, place->object};
 	row->from = place->pos;
-	row->bytes = bytes;
 	row->to = row->from + bytes;
-	row->second_observation = flow_replicas_say(v, ref, row->from, row->to);
-	flow_verdict_put(v, row);
 }
 
 bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
@@ -258,54 +239,47 @@ static void verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	struct flow_place place = {.object = FLOW_NONE,
 				   .pos = flow_stream_pos(v, k->out_spot, range[0])};
 	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
-				   .first = k->in,
-				   .second = k->out,
-				   .first_spot = k->in_spot,
-				   .second_spot = k->out_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND,
+				   .first = {k->in, k->in_spot, FLOW_RECEIVE},
+				   .second = {k->out, k->out_spot, FLOW_SEND},
 				   .absence = true,
 				   .note = note_unseen(v, k->process_id, NULL)};
-	struct flow_reference ref;
 
 	if ((!stored && flow_stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
 		return;
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
 					    .pos = range[0]};
-	else if (!flow_stored_behind(v, k->out_spot, range, &place))
+	else if (!flow_stored_behind(v, k->out_spot, 0, range, &place))
 		(void)flow_stored_before(v, k->in_spot, (int64_t[]){gap[0], gap[1]}, &place);
 	if (verdict_replaced(v, k, &place, range[1] - range[0], stored))
 		return;
-	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
-	verdict_put_at(v, &row, &place, range[1] - range[0], &ref);
-	flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
-	flow_verdict_evidence(v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
+	row.first.node = taker_of(v, k, range[0] - k->out_pos + k->from);
+	verdict_place(&row, &place, range[1] - range[0]);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", row.first, NULL);
+	flow_verdict_evidence(v, stored ? "stored" : "forwarded", row.second,
 			      stored ? "and not sent on, although the other bytes are"
 				     : "and not written to any file, although the other bytes are");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 }
 
 /* True if the process at the other end of the stream has the bytes in its file anyway: then only a call is missing. */
 static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
 			uint32_t out_spot, const int64_t gap[2])
 {
+	int64_t apart = k->out_pos - k->from,
+		process_id = out_spot & FLOW_SPOT_FILE
+				     ? -1
+				     : flow_end_process(v->s, out_spot, FLOW_RECEIVE);
 	uint32_t object = k->out_spot & ~FLOW_SPOT_FILE,
-		 task = out_spot & FLOW_SPOT_FILE
-				? FLOW_NONE
-				: v->s->channels[out_spot].ends[FLOW_RECEIVE].task,
-		 other;
-	int64_t apart = k->out_pos - k->from;
+		 other = process_id < 0 ? FLOW_NONE : flow_replica_of(v, object, process_id);
 
-	if (task == FLOW_NONE)
-		return false;
-	other = flow_replica_of(v, object, v->s->tasks[task].process_id);
 	return other != FLOW_NONE && other != object &&
 	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
 }
 
 /* True if the bytes may have been sent on one of the streams by calls whose content is not known. */
-static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries *sent,
+static bool may_be_unseen(const struct flow_verdicts *v, const struct flow_ranges *sent,
 			  int64_t bytes)
 {
 	for (size_t i = 0; i < sent->count; i++) {
@@ -319,8 +293,8 @@ static bool may_be_unseen(const struct flow_verdicts *v, const struct deliveries
 }
 
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
-static void deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
-			       const struct deliveries *lack, const struct deliveries *others)
+static void deliveries_missing(struct flow_verdicts *v, const struct flow_ranges *have,
+			       const struct flow_ranges *lack, const struct flow_ranges *others)
 {
 	bool stored = have->count && have->all[0].out_spot & FLOW_SPOT_FILE;
 	int64_t all = 0, both = 0, gap[2], until = INT64_MIN, last = INT64_MIN;
@@ -371,15 +345,8 @@ static void deliveries_missing(struct flow_verdicts *v, const struct deliveries 
 static bool delivery_place(const struct flow_verdicts *v, const struct flow_range *k,
 			   int64_t range[2], struct flow_place *ret)
 {
-	int64_t apart = k->out_pos - k->from, sent[2] = {range[0] + apart, range[1] + apart};
-
-	if (flow_stored_by(v, k->process_id, k->in_spot, range, ret))
-		return true;
-	if (!flow_stored_behind(v, k->out_spot, sent, ret))
-		return false;
-	range[0] = sent[0] - apart;
-	range[1] = sent[1] - apart;
-	return true;
+	return flow_stored_by(v, k->process_id, k->in_spot, 0, range, ret) ||
+	       flow_stored_behind(v, k->out_spot, k->out_pos - k->from, range, ret);
 }
 
 static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
@@ -397,28 +364,21 @@ static void verdict_delivery(struct flow_verdicts *v, const char *what, const st
 	struct flow_place place = {.object = FLOW_NONE,
 				   .pos = flow_stream_pos(v, b->in_spot, range[0])};
 	struct flow_verdict row = {.what = what,
-				   .first = a->out,
-				   .second = b->out,
-				   .first_spot = a->out_spot,
-				   .second_spot = b->out_spot,
-				   .first_side = FLOW_SEND,
-				   .second_side = FLOW_SEND};
+				   .first = {a->out, a->out_spot, FLOW_SEND},
+				   .second = {b->out, b->out_spot, FLOW_SEND}};
 
-	if (flow_verdicts_full(v))
-		return;
 	(void)delivery_place(v, b, range, &place);
-	row.object = place.object;
-	row.from = place.pos;
-	row.bytes = range[1] - range[0];
-	row.to = row.from + row.bytes;
+	verdict_place(&row, &place, range[1] - range[0]);
+	row.ref.standing = FLOW_NOT_COMPARED;
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
-	flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
-	flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
+	flow_verdict_evidence(v, "received", (struct flow_seen){b->in, b->in_spot, FLOW_RECEIVE},
+			      NULL);
+	flow_verdict_evidence(v, label[0], row.first, NULL);
+	flow_verdict_evidence(v, label[1], row.second, NULL);
 }
 
 /* The end of the contiguous bytes from range i on that were sent twice. */
-static int64_t twice_until(const struct deliveries *sent, size_t i)
+static int64_t twice_until(const struct flow_ranges *sent, size_t i)
 {
 	int64_t once = sent->all[i].to, twice = sent->all[i].from;
 
@@ -440,7 +400,7 @@ static int64_t twice_until(const struct deliveries *sent, size_t i)
  * it received and sent without a gap.
  */
 static const struct flow_range *delivery_start(const struct flow_verdicts *v,
-					       const struct deliveries *sent, size_t i)
+					       const struct flow_ranges *sent, size_t i)
 {
 	const struct flow_range *k = &sent->all[i],
 				*first = flow_range_in(&v->stored, k->process_id, k->in_spot,
@@ -465,7 +425,7 @@ static const struct flow_range *delivery_start(const struct flow_verdicts *v,
 }
 
 /* Verdicts on what was sent on one stream. */
-static void deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
+static void deliveries_order(struct flow_verdicts *v, const struct flow_ranges *sent)
 {
 	static const char *const twice[] = {"sent", "sent again"}, *const order[] = {
 									   "sent first",
@@ -595,25 +555,23 @@ static void verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_
 	struct flow_place place = {.object = FLOW_NONE, .pos = flow_stream_pos(v, in_spot, gap[0])};
 	struct flow_verdict row = {
 		.what = stores ? "never-stored" : "never-sent",
-		.second = FLOW_NONE,
-		.first_spot = in_spot,
-		.first_side = FLOW_RECEIVE,
+		.second = FLOW_UNSEEN,
 		.absence = true,
 		.note = note_unseen(v, process_id,
 				    "the process may have discarded them on purpose")};
-	struct flow_reference ref;
 
 	if (!s || (stores && flow_stores_unseen(v, process_id)) ||
-	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
+	    was_transformed(v, process_id, s->node, gap[1] - gap[0]))
 		return;
-	row.first = s->node;
+	row.first = (struct flow_seen){s->node, in_spot, FLOW_RECEIVE};
 	row.by = &v->s->graph.nodes[s->node];
 	(void)flow_stored_before(v, in_spot, gap, &place);
-	verdict_put_at(v, &row, &place, gap[1] - gap[0], &ref);
-	flow_verdict_evidence(v, "received", s->node, in_spot, FLOW_RECEIVE,
+	verdict_place(&row, &place, gap[1] - gap[0]);
+	flow_verdict_put(v, &row);
+	flow_verdict_evidence(v, "received", row.first,
 			      stores ? "and not written to any file, although the other bytes are"
 				     : "and not sent on, although the other bytes are");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 }
 
 /* The significant gaps of a stream. */
@@ -627,7 +585,7 @@ struct gaps {
  * Headers are gaps, too: selects gaps far longer than most, and not much shorter than the data between two. False:
  * there are none.
  */
-static bool gaps_judge(struct gaps *g, const struct deliveries *all)
+static bool gaps_judge(struct gaps *g, const struct flow_ranges *all)
 {
 	int64_t at = all->all[0].to, handled = at - all->all[0].from;
 	size_t large = 0;
@@ -655,7 +613,7 @@ static bool gaps_judge(struct gaps *g, const struct deliveries *all)
 }
 
 /* Ranges of one stream, sorted by from. */
-static void dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
+static void dropped_between(struct flow_verdicts *v, const struct flow_ranges *all, bool stores,
 			    struct gaps *g)
 {
 	int64_t at = all->all[0].to;
@@ -679,14 +637,14 @@ static void dropped_between(struct flow_verdicts *v, const struct deliveries *al
  * What a process received from a stream and neither stored nor forwarded, although it did so with the bytes before and
  * after it.
  */
-static void deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
-			       const struct deliveries *stored)
+static void deliveries_dropped(struct flow_verdicts *v, const struct flow_ranges *sent,
+			       const struct flow_ranges *stored)
 {
 	_cleanup_free_ struct flow_range *all =
 		malloc((sent->count + stored->count) * sizeof(*all));
 	_cleanup_free_ int64_t *sizes = malloc((sent->count + stored->count) * sizeof(*sizes));
 	struct gaps gaps = {.sizes = sizes};
-	struct deliveries d = {.all = all};
+	struct flow_ranges d = {.all = all};
 
 	if (!all || !sizes) {
 		flow_verdict_failed(v, -ENOMEM);
@@ -706,8 +664,8 @@ static void deliveries_dropped(struct flow_verdicts *v, const struct deliveries 
 
 /* ---- all verdicts ---- */
 
-static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
-				const struct deliveries *stored)
+static void deliveries_of_spots(struct flow_verdicts *v, const struct flow_ranges *sent,
+				const struct flow_ranges *stored)
 {
 	_cleanup_free_ struct flow_range *all = malloc(sent->count * sizeof(*all));
 
@@ -718,7 +676,7 @@ static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries
 	memcpy(all, sent->all, sent->count * sizeof(*all));
 	array_sort(all, sent->count, compare_out_from);
 	for (size_t i = 0, n; i < sent->count; i += n) {
-		struct deliveries one = {.all = &all[i]};
+		struct flow_ranges one = {.all = &all[i]};
 
 		for (n = 1; i + n < sent->count && all[i + n].out_spot == all[i].out_spot;)
 			n++;
@@ -730,8 +688,8 @@ static void deliveries_of_spots(struct flow_verdicts *v, const struct deliveries
 }
 
 /* The lists of a process and a stream; one may be empty. */
-static void deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
-			       const struct deliveries *stored)
+static void deliveries_verdict(struct flow_verdicts *v, const struct flow_ranges *sent,
+			       const struct flow_ranges *stored)
 {
 	uint32_t spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
 
@@ -749,7 +707,7 @@ static void deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l
 {
 	for (size_t i = 0; i < l->count; i++) {
 		const struct flow_range *k = &l->all[i];
-		struct deliveries sent, stored;
+		struct flow_ranges sent, stored;
 
 		if (((k->in_spot & FLOW_SPOT_FILE) &&
 		     !flow_spot_log(v, k->process_id, k->in_spot)) ||

@@ -112,7 +112,13 @@ static void evidence_unsure(struct flow_verdicts *v, const struct flow_replica *
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
 	flow_verdict_failed(v, r);
-	flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	flow_verdict_evidence(v, "replicas", FLOW_UNSEEN, buf_str(&text));
+}
+
+/* The call that wrote a piece of a file, as one that sent bytes there. */
+static struct flow_seen seen_writing(uint32_t node, uint32_t object)
+{
+	return (struct flow_seen){node, object | FLOW_SPOT_FILE, FLOW_SEND};
 }
 
 /* True if the process stored these bytes as they were received. */
@@ -144,14 +150,10 @@ static bool verdict_not_received(struct flow_verdicts *v, const struct flow_repl
 {
 	const struct flow_replica *odd = NULL;
 	struct flow_verdict row = {.what = "altered",
-				   .first = FLOW_NONE,
-				   .first_side = FLOW_RECEIVE,
+				   .first = FLOW_UNSEEN,
 				   .from = range[0],
 				   .to = range[1],
-				   .bytes = range[1] - range[0],
-				   .second_side = FLOW_SEND,
 				   .absence = true};
-	struct flow_reference ref = {.wrong = true};
 	const struct flow_link *d;
 	const struct flow_piece *p;
 
@@ -166,27 +168,24 @@ static bool verdict_not_received(struct flow_verdicts *v, const struct flow_repl
 		    ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
 				    (uint64_t)range[0] / CONTENT_PIECE)
 		    : NULL;
-	if (!p || flow_verdicts_full(v))
+	if (!p)
 		return false;
-	row.object = ref.object = odd->object;
-	row.second = p->node;
-	row.second_spot = odd->object | FLOW_SPOT_FILE;
+	row.object = odd->object;
+	row.ref = (struct flow_reference){FLOW_WRONG, odd->object};
+	row.second = seen_writing(p->node, odd->object);
 	d = flow_difference_in(v, odd->object, range);
 	if (d) {
-		row.first = d->in;
-		row.first_spot = d->in_spot;
+		row.first = (struct flow_seen){d->in, d->in_spot, FLOW_RECEIVE};
 		row.from = MAX(row.from, d->out_pos);
 		row.to = MIN(row.to, d->out_pos + d->bytes);
-		row.bytes = row.to - row.from;
 	}
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	flow_verdict_put(v, &row);
 	if (d)
-		flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
+		flow_verdict_evidence(v, "received", row.first, NULL);
 	flow_verdict_evidence(
-		v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
+		v, "stored wrong", row.second,
 		"no call delivered these bytes; the others stored what they received");
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 	return true;
 }
 
@@ -220,9 +219,7 @@ static bool verdict_misplaced(struct flow_verdicts *v, const struct flow_replica
 			      size_t n, size_t odd, const int64_t range[2])
 {
 	int64_t process_id = flow_replica_file(v, g[odd]->object)->process_id;
-	struct flow_verdict row = {
-		.what = "misplaced", .first_side = FLOW_RECEIVE, .second_side = FLOW_SEND};
-	struct flow_reference ref = {g[odd]->object, true};
+	struct flow_verdict row = {.what = "misplaced"};
 	_cleanup_buf_ struct buf text = {0};
 	struct bytes name = names_base(flow_object_name(v->s, g[odd]->object));
 	struct flow_place place;
@@ -235,21 +232,17 @@ static bool verdict_misplaced(struct flow_verdicts *v, const struct flow_replica
 			continue;
 		row.object = place.object;
 		row.from = place.pos;
-		row.bytes = at[1] - at[0];
-		row.to = row.from + row.bytes;
-		row.first = place.in;
-		row.first_spot = place.in_spot;
-		row.second = place.node;
-		row.second_spot = place.spot;
-		row.second_observation = flow_replicas_say(v, &ref, at[0], at[1]);
+		row.to = row.from + at[1] - at[0];
+		row.ref = (struct flow_reference){FLOW_WRONG, g[odd]->object, at[0], at[1]};
+		row.first = (struct flow_seen){place.in, place.in_spot, FLOW_RECEIVE};
+		row.second = (struct flow_seen){place.node, place.spot, FLOW_SEND};
 		flow_verdict_failed(v, buf_printf(&text, "the others have them at %lld of %.*s",
 						  (long long)at[0], (int)name.len,
 						  (const char *)name.data));
 		flow_verdict_put(v, &row);
-		flow_verdict_evidence(v, "received", place.in, place.in_spot, FLOW_RECEIVE, NULL);
-		flow_verdict_evidence(v, "stored elsewhere", place.node, place.spot, FLOW_SEND,
-				      buf_str(&text));
-		flow_replicas_evidence(v, &ref, at[0], at[1]);
+		flow_verdict_evidence(v, "received", row.first, NULL);
+		flow_verdict_evidence(v, "stored elsewhere", row.second, buf_str(&text));
+		flow_verdict_replicas(v);
 		return true;
 	}
 	return false;
@@ -284,25 +277,16 @@ struct lineage {
 	bool unsure; /* that replica itself may have been stored wrong */
 };
 
-static int64_t end_process(const struct flow_verdicts *v, const struct flow_channel *c,
-			   enum flow_side side)
-{
-	uint32_t task = c->ends[side].task;
-
-	return task == FLOW_NONE ? -1 : v->s->tasks[task].process_id;
-}
-
 /* Number of bytes that a process sent to another over streams. */
 static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 {
 	const struct flow_state *s = v->s;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < s->channel_count; i++) {
-		const struct flow_channel *c = &s->channels[i];
-
-		if (end_process(v, c, FLOW_SEND) == from && end_process(v, c, FLOW_RECEIVE) == to)
-			bytes += c->ends[FLOW_SEND].moved;
+	for (uint32_t i = 0; i < s->channel_count; i++) {
+		if (flow_end_process(s, i, FLOW_SEND) == from &&
+		    flow_end_process(s, i, FLOW_RECEIVE) == to)
+			bytes += s->channels[i].ends[FLOW_SEND].moved;
 	}
 	return bytes;
 }
@@ -326,12 +310,10 @@ static void lineage_make(const struct flow_verdicts *v, const struct flow_replic
 			      .count = 1,
 			      .parent = n};
 	for (size_t at = 0; at < l->count; at++) {
-		for (size_t i = 0; i < s->channel_count && l->count < LINEAGE_MAX; i++) {
-			int64_t from = end_process(v, &s->channels[i], FLOW_SEND),
-				to = l->process[at];
+		for (uint32_t i = 0; i < s->channel_count && l->count < LINEAGE_MAX; i++) {
+			int64_t from = flow_end_process(s, i, FLOW_SEND), to = l->process[at];
 
-			if (from < 0 || to < 0 ||
-			    end_process(v, &s->channels[i], FLOW_RECEIVE) != to ||
+			if (from < 0 || to < 0 || flow_end_process(s, i, FLOW_RECEIVE) != to ||
 			    lineage_has(l, from) || sent_to(v, from, to) <= sent_to(v, to, from))
 				continue;
 			l->behind[l->count] = at;
@@ -355,13 +337,7 @@ static int lineage_text(const struct flow_verdicts *v, const struct lineage *l, 
 
 	buf_printf(to, "altered in ");
 	for (;; at = l->behind[at]) {
-		int64_t process_id = l->process[at];
-
-		if (store_recording_count(v->s->run->store) > 1) {
-			flow_place_name(v->s, id_recording(process_id), to);
-			buf_printf(to, " ");
-		}
-		names_process(v->s->dims, process_id, to);
+		flow_put_process(v->s, id_recording(l->process[at]), l->process[at], to);
 		if (!at || (!writer && !l->behind[at]))
 			break;
 		buf_printf(to, " or ");
@@ -456,31 +432,25 @@ static void verdict_copied(struct flow_verdicts *v, const struct flow_replica *o
 			   const struct flow_replica *right, const int64_t range[2],
 			   const struct lineage *l, bool writer)
 {
-	struct flow_reference ref = {right->object, .unsure = l && l->unsure};
-	struct flow_verdict row = {.what = "replicas-differ",
-				   .object = odd->object,
-				   .from = range[0],
-				   .to = range[1],
-				   .bytes = range[1] - range[0],
-				   .first = replica_writer(v, right->object, range),
-				   .first_spot = right->object | FLOW_SPOT_FILE,
-				   .first_side = FLOW_SEND,
-				   .second = replica_writer(v, odd->object, range),
-				   .second_spot = odd->object | FLOW_SPOT_FILE,
-				   .second_side = FLOW_SEND,
-				   .absence = true,
-				   .unsure = l,
-				   .note = replica_note(v)};
+	struct flow_verdict row = {
+		.what = "replicas-differ",
+		.object = odd->object,
+		.from = range[0],
+		.to = range[1],
+		.first = seen_writing(replica_writer(v, right->object, range), right->object),
+		.second = seen_writing(replica_writer(v, odd->object, range), odd->object),
+		.ref = {l && l->unsure ? FLOW_STORED_FIRST : FLOW_RIGHT, right->object},
+		.absence = true,
+		.unsure = l,
+		.note = replica_note(v)};
 	_cleanup_buf_ struct buf text = {0};
 
 	if (l)
 		flow_verdict_failed(v, lineage_text(v, l, writer, &text));
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
-	flow_verdict_evidence(v, "stored other", row.second, row.second_spot, FLOW_SEND,
-			      l ? buf_str(&text) : NULL);
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_evidence(v, "stored", row.first, NULL);
+	flow_verdict_evidence(v, "stored other", row.second, l ? buf_str(&text) : NULL);
+	flow_verdict_replicas(v);
 }
 
 /*
@@ -507,27 +477,21 @@ static bool verdict_first_wrong(struct flow_verdicts *v, const struct flow_repli
 				const struct flow_replica *right, const int64_t range[2])
 {
 	const struct flow_link *d = flow_difference_in(v, odd->object, range);
-	struct flow_reference ref = {right->object, false};
 	struct flow_verdict row = {.what = "replicas-differ",
 				   .object = odd->object,
 				   .from = range[0],
 				   .to = range[1],
-				   .bytes = range[1] - range[0],
-				   .second_spot = odd->object | FLOW_SPOT_FILE,
-				   .second_side = FLOW_SEND,
+				   .ref = {FLOW_RIGHT, right->object},
 				   .unsure = true};
 
 	if (!d || !flow_difference_undone(v, d, right->object, range))
 		return false;
-	row.first = d->in;
-	row.first_spot = d->in_spot;
-	row.first_side = FLOW_RECEIVE;
-	row.second = d->out;
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	row.first = (struct flow_seen){d->in, d->in_spot, FLOW_RECEIVE};
+	row.second = seen_writing(d->out, odd->object);
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
-	flow_verdict_evidence(v, "stored other", d->out, row.second_spot, FLOW_SEND, NULL);
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_evidence(v, "received", row.first, NULL);
+	flow_verdict_evidence(v, "stored other", row.second, NULL);
+	flow_verdict_replicas(v);
 	return true;
 }
 
@@ -547,8 +511,7 @@ static void verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *
 	if (!differs_from(v, g[file], g[parent],
 			  flow_replica_file(v, g[file]->object)->size <
 				  flow_replica_file(v, g[parent]->object)->size,
-			  range, &node) ||
-	    flow_verdicts_full(v))
+			  range, &node))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		bool same;
@@ -594,18 +557,14 @@ static void verdict_of_roots(struct flow_verdicts *v, const struct flow_replica 
 		bool sent = all[i]->count > 1; /* the sender may have altered it */
 		struct flow_verdict row = {.what = "replicas-differ",
 					   .object = g[i]->object,
-					   .first = FLOW_NONE,
-					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
-					   .second_side = FLOW_SEND,
+					   .first = FLOW_UNSEEN,
 					   .absence = true, /* a missing write looks the same */
 					   .unsure = right == n || sent,
 					   .note = replica_note(v)};
-		struct flow_reference ref;
 		int64_t range[2];
+		uint32_t node;
 
-		if (i == right ||
-		    !differs_from(v, g[i], other, right == n || n == 2, range, &row.second) ||
-		    flow_verdicts_full(v))
+		if (i == right || !differs_from(v, g[i], other, right == n || n == 2, range, &node))
 			continue;
 		if (verdict_misplaced(v, g, n, i, range) || verdict_not_received(v, g, n, range))
 			return;
@@ -614,20 +573,20 @@ static void verdict_of_roots(struct flow_verdicts *v, const struct flow_replica 
 				       !is_as_received(v, g[i]->object, range));
 			return;
 		}
-		if (row.second == FLOW_NONE)
-			row.second = flow_replica_file(v, g[i]->object)->last;
+		row.second = seen_writing(
+			node == FLOW_NONE ? flow_replica_file(v, g[i]->object)->last : node,
+			g[i]->object);
 		row.from = range[0];
 		row.to = range[1];
-		row.bytes = range[1] - range[0];
-		ref = (struct flow_reference){right < n ? g[right]->object : FLOW_NONE, false};
-		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+		if (right < n)
+			row.ref = (struct flow_reference){FLOW_RIGHT, g[right]->object};
 		flow_verdict_put(v, &row);
-		flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND, NULL);
+		flow_verdict_evidence(v, "stored", row.second, NULL);
 		if (right == n) { /* with two files it is unknown which is right */
 			evidence_unsure(v, g, n);
 			return;
 		}
-		flow_replicas_evidence(v, &ref, row.from, row.to);
+		flow_verdict_replicas(v);
 	}
 }
 
@@ -684,10 +643,7 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
 	for (size_t i = 0; i < n; i++) {
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 
-		if (last != FLOW_NONE &&
-		    names_process_of(v->s->dims,
-				     flow_node_thread(&v->s->graph, &v->s->graph.nodes[last])) ==
-			    process_id)
+		if (last != FLOW_NONE && flow_node_process(v->s, last) == process_id)
 			return g[i]->object;
 	}
 	return FLOW_NONE;
@@ -715,12 +671,10 @@ static void verdict_absent(struct flow_verdicts *v, const struct flow_replica *c
 		struct flow_verdict row = {
 			.what = "never-stored",
 			.object = g[0]->object,
-			.second = FLOW_NONE,
-			.first = flow_replica_file(v, g[0]->object)->last,
-			.first_spot = g[0]->object | FLOW_SPOT_FILE,
-			.first_side = FLOW_SEND,
+			.first = seen_writing(flow_replica_file(v, g[0]->object)->last,
+					      g[0]->object),
+			.second = FLOW_UNSEEN,
 			.to = flow_replica_file(v, g[0]->object)->size,
-			.bytes = flow_replica_file(v, g[0]->object)->size,
 			.absence = true,
 			.note = "it is not known whether these bytes were received at all"};
 
@@ -731,7 +685,7 @@ static void verdict_absent(struct flow_verdicts *v, const struct flow_replica *c
 				   flow_replica_steady(v, g[i]->object) &&
 				   folder_skipped(v, f, g[i]);
 		}
-		if (has || !related || flow_verdicts_full(v))
+		if (has || !related)
 			continue;
 		if (p->folders[f].last != FLOW_NONE)
 			row.by = &v->s->graph.nodes[p->folders[f].last];
@@ -739,8 +693,8 @@ static void verdict_absent(struct flow_verdicts *v, const struct flow_replica *c
 		flow_verdict_failed(
 			v, buf_printf(&text, " has other files of this set, but not this one"));
 		flow_verdict_put(v, &row);
-		flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
-		flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+		flow_verdict_evidence(v, "stored", row.first, NULL);
+		flow_verdict_evidence(v, "missing", FLOW_UNSEEN, buf_str(&text));
 	}
 }
 

@@ -140,13 +140,12 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	const struct flow_state *s = w->v->s;
 	const struct flow_node *n = &s->graph.nodes[node];
 	_cleanup_buf_ struct buf host = {0}, who = {0};
-	int64_t at = flow_clock_corrected(s->clocks, flow_node_place(&s->graph, n), n->start);
+	int64_t at = flow_time_start(s, node);
 	char room[32];
 	int r = flow_place_name(s, flow_node_place(&s->graph, n), &host);
 
 	if (r >= 0)
-		r = names_process(s->dims,
-				  names_process_of(s->dims, flow_node_thread(&s->graph, n)), &who);
+		r = names_process(s->dims, flow_node_process(s, node), &who);
 	if (!depth)
 		w->origin = at;
 	w->count++;
@@ -294,8 +293,7 @@ static int from_put_aside(struct from_walk *w, int depth, const struct flow_rang
 			  const struct from_place *p)
 {
 	const struct flow_state *s = w->v->s;
-	int64_t process =
-		names_process_of(s->dims, flow_node_thread(&s->graph, &s->graph.nodes[p->node]));
+	int64_t process = flow_node_process(s, p->node);
 	uint32_t spot = spot_of(s, p->file_id);
 	size_t i = flow_range_at(l, process, spot, p->pos);
 	int r = 0;

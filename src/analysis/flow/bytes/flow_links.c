@@ -65,6 +65,12 @@ void flow_links_free(struct flow_links *l)
 	*l = (struct flow_links){0};
 }
 
+static void links_failed(struct flow_links *l, int r)
+{
+	if (r < 0 && l->r >= 0)
+		l->r = r;
+}
+
 static uint64_t links_key(int64_t process_id, uint64_t hash)
 {
 	return hash_u64(hash ^ hash_u64((uint64_t)process_id));
@@ -97,22 +103,22 @@ static bool is_dull(const uint8_t *b)
 
 /* ---- input ---- */
 
-static int segment_add(struct flow_links *l, int64_t process_id, const struct flow_segment *s)
+static void segment_add(struct flow_links *l, int64_t process_id, const struct flow_segment *s)
 {
 	uint64_t key = links_key(process_id, s->spot), before;
 	uint32_t at = (uint32_t)l->segment_count;
 
-	if (grow((void **)&l->segments, &l->segment_cap, l->segment_count + 1,
-		 sizeof(*l->segments)) < 0)
-		return -ENOMEM;
-	l->segments[at] = *s;
+	if (array_add(l->segments, l->segment_count, l->segment_cap, *s) < 0) {
+		free(s->bytes);
+		links_failed(l, -ENOMEM);
+		return;
+	}
 	if (map_get(&l->last, key, &before) &&
 	    l->segments[before].pos + l->segments[before].size == s->pos) {
 		l->segments[before].behind = at;
 		l->segments[at].before = (uint32_t)before;
 	}
-	l->segment_count++;
-	return map_set(&l->last, key, at);
+	links_failed(l, map_set(&l->last, key, at));
 }
 
 static uint64_t given_key(uint64_t segment, uint32_t spot)
@@ -121,8 +127,8 @@ static uint64_t given_key(uint64_t segment, uint32_t spot)
 }
 
 /* Adds an entry. If there is one already, both are copies, unless a process reads what it wrote itself. */
-static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
-		       uint32_t at)
+static void links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
+			uint32_t at)
 {
 	uint64_t before;
 
@@ -134,17 +140,19 @@ static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint6
 		l->segments[segment].copied = true;
 		segment |= KNOWN_TWICE >> OFFSET_BITS;
 	}
-	return map_set(in, key, segment << OFFSET_BITS | at);
+	links_failed(l, map_set(in, key, segment << OFFSET_BITS | at));
 }
 
-static int links_block_known(struct flow_links *l, uint64_t key, uint64_t segment, uint32_t at)
+static void links_block_known(struct flow_links *l, uint64_t key, uint64_t segment, uint32_t at)
 {
 	if (!l->marks)
 		l->marks = calloc(1 << (MARK_BITS - 6), sizeof(*l->marks));
-	if (!l->marks)
-		return -ENOMEM;
+	if (!l->marks) {
+		links_failed(l, -ENOMEM);
+		return;
+	}
 	l->marks[mark_word(key)] |= mark_bit(key);
-	return links_known(l, &l->blocks, key, segment, at);
+	links_known(l, &l->blocks, key, segment, at);
 }
 
 int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
@@ -157,7 +165,6 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 				 .behind = FLOW_NONE,
 				 .pos = pos};
 	uint64_t at = l->segment_count;
-	int r;
 
 	if (bytes && l->payload + s.size <= FLOW_PAYLOAD_MAX) {
 		s.bytes = malloc(s.size + 1u);
@@ -169,19 +176,14 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 		l->left_out++;
 		return 0;
 	}
-	r = segment_add(l, process_id, &s);
-	if (r < 0) {
-		free(s.bytes);
-		return r;
-	}
-	if (hash && !bytes)
-		r = links_known(l, &l->calls, links_key(process_id, *hash + size), at, 0);
-	for (uint32_t i = 0; s.bytes && i + BLOCK <= s.size && r >= 0; i += GRID) {
+	segment_add(l, process_id, &s);
+	if (hash && !bytes && l->r >= 0)
+		links_known(l, &l->calls, links_key(process_id, *hash + size), at, 0);
+	for (uint32_t i = 0; s.bytes && i + BLOCK <= s.size && l->r >= 0; i += GRID) {
 		if (!is_dull(s.bytes + i))
-			r = links_block_known(l, links_key(process_id, block_hash(s.bytes + i)), at,
-					      i);
+			links_block_known(l, links_key(process_id, block_hash(s.bytes + i)), at, i);
 	}
-	return r;
+	return l->r;
 }
 
 /* ---- output ---- */
@@ -274,19 +276,19 @@ static struct flow_link links_make(const struct links_out *o, const struct spot 
 				  .segment = in->segment};
 }
 
-static int links_difference(const struct links_out *o, const struct spot *in, size_t from,
-			    size_t to, bool edge)
+static void links_difference(const struct links_out *o, const struct spot *in, size_t from,
+			     size_t to, bool edge)
 {
 	struct flow_links *l = o->l;
 	struct flow_link d = links_make(o, in, from, to);
 
 	if (l->difference_count >= FLOW_DIFFERENCES_MAX) {
 		l->left_out++;
-		return 0;
+		return;
 	}
 	d.edge = edge;
 	d.weak = !links_belong(o, *in, from, to);
-	return array_add(l->differences, l->difference_count, l->difference_cap, d);
+	links_failed(l, array_add(l->differences, l->difference_count, l->difference_cap, d));
 }
 
 /* Finds where a block entered; *ret_twice: it also entered elsewhere. */
@@ -379,15 +381,14 @@ static bool links_elsewhere(const struct links_out *o, struct spot in, size_t fr
 }
 
 /* Extends a match forwards, across differences. Returns the end of the equal bytes. */
-static int links_onwards(const struct links_out *o, struct spot in, size_t at, size_t *ret_end)
+static size_t links_onwards(const struct links_out *o, struct spot in, size_t at)
 {
+	size_t end = at;
 	bool more = true;
-	int r = 0;
 
-	*ret_end = at;
-	while (more && at < o->size && r >= 0) {
+	while (more && at < o->size) {
 		if (spot_byte(o->l, &in) == o->bytes[at]) {
-			*ret_end = ++at;
+			end = ++at;
 			more = spot_step(o->l, &in);
 			continue;
 		}
@@ -396,15 +397,15 @@ static int links_onwards(const struct links_out *o, struct spot in, size_t at, s
 		if (links_elsewhere(o, in, at, MIN(at + (len ? len : RESYNC_MAX), o->size)))
 			break;
 		if (!len) {
-			r = links_difference(o, &in, at, o->size, true);
+			links_difference(o, &in, at, o->size, true);
 			break;
 		}
-		r = links_difference(o, &in, at, at + len, false);
+		links_difference(o, &in, at, at + len, false);
 		for (size_t i = 0; i < len; i++)
 			more = spot_step(o->l, &in);
 		at += len;
 	}
-	return r;
+	return end;
 }
 
 /* Extends a match backwards over equal bytes, down to the previous match. */
@@ -420,78 +421,77 @@ static size_t links_back(const struct links_out *o, struct spot *in, size_t at)
 }
 
 /* Notes that the file has bytes of these segments. */
-static int links_give(struct links_out *o, const struct spot *in, size_t bytes)
+static void links_give(struct links_out *o, const struct spot *in, size_t bytes)
 {
-	size_t have = o->l->segments[in->segment].size - in->at;
-	uint32_t i = in->segment;
-	int r = map_set(&o->l->given, given_key(i, o->spot), 1);
+	const struct flow_segment *all = o->l->segments;
+	size_t have = all[in->segment].size - in->at;
 
-	while (r >= 0 && have < bytes && (i = o->l->segments[i].behind) != FLOW_NONE) {
-		have += o->l->segments[i].size;
-		r = map_set(&o->l->given, given_key(i, o->spot), 1);
+	for (uint32_t i = in->segment;; have += all[i].size) {
+		links_failed(o->l, map_set(&o->l->given, given_key(i, o->spot), 1));
+		i = all[i].behind;
+		if (have >= bytes || i == FLOW_NONE)
+			return;
 	}
-	return r;
 }
 
-static int links_add(struct links_out *o, const struct spot *in, size_t from, size_t to)
+static void links_add(struct links_out *o, const struct spot *in, size_t from, size_t to)
 {
 	struct flow_links *l = o->l;
 
 	if (l->link_count >= FLOW_LINKS_MAX) {
 		l->left_out++;
-		return 0;
+		return;
 	}
-	if ((o->spot & FLOW_SPOT_FILE) && links_give(o, in, to - from) < 0)
-		return -ENOMEM;
-	return array_add(l->links, l->link_count, l->link_cap, links_make(o, in, from, to));
+	if (o->spot & FLOW_SPOT_FILE)
+		links_give(o, in, to - from);
+	links_failed(l,
+		     array_add(l->links, l->link_count, l->link_cap, links_make(o, in, from, to)));
 }
 
 /*
  * The output before the first match, as far as it goes at the same distance. It differs up to the match, except for
  * equal bytes at its start that were too short or badly aligned to be found separately.
  */
-static int links_before(struct links_out *o, struct spot in, size_t from)
+static void links_before(struct links_out *o, struct spot in, size_t from)
 {
 	struct spot start, differs;
 	size_t i = from, equal = 0;
-	int r = 0;
 
 	while (i && spot_back(o->l, &in))
 		i--;
 	if (i || links_elsewhere(o, in, 0, from))
-		return 0;
+		return;
 	start = differs = in;
 	while (equal < from && spot_byte(o->l, &differs) == o->bytes[equal] &&
 	       spot_step(o->l, &differs))
 		equal++;
-	if (equal < RESYNC)
-		return links_difference(o, &start, 0, from, true);
-	r = links_add(o, &start, 0, equal);
-	return r < 0 ? r : links_difference(o, &differs, equal, from, false);
+	if (equal < RESYNC) {
+		links_difference(o, &start, 0, from, true);
+		return;
+	}
+	links_add(o, &start, 0, equal);
+	links_difference(o, &differs, equal, from, false);
 }
 
 /* Records all equal bytes around a block found. */
-static int links_found(struct links_out *o, struct spot in, size_t at)
+static void links_found(struct links_out *o, struct spot in, size_t at)
 {
 	struct spot first = in;
-	size_t end, from = links_back(o, &first, at);
-	int r = links_onwards(o, in, at, &end);
+	size_t from = links_back(o, &first, at), end = links_onwards(o, in, at);
 
-	if (r >= 0 && from && !o->done)
-		r = links_before(o, first, from);
-	if (r >= 0)
-		r = links_add(o, &first, from, end);
+	if (from && !o->done)
+		links_before(o, first, from);
+	links_add(o, &first, from, end);
 	o->done = end;
-	return r;
 }
 
-static int links_scan(struct links_out *o)
+static void links_scan(struct links_out *o)
 {
 	uint64_t top = hash_top(), hash = 0;
 	struct spot in;
 	bool twice;
-	int r = 0;
-	for (size_t i = 0, have = 0; i < o->size && r >= 0; i++) {
+
+	for (size_t i = 0, have = 0; i < o->size && o->l->r >= 0; i++) {
 		if (have == BLOCK)
 			hash -= (o->bytes[i - BLOCK] + 1ull) * top;
 		else
@@ -499,12 +499,11 @@ static int links_scan(struct links_out *o)
 		hash = hash * PRIME + o->bytes[i] + 1;
 		if (have < BLOCK || !links_block(o, i + 1 - BLOCK, hash, &in, &twice))
 			continue;
-		r = links_found(o, in, i + 1 - BLOCK);
+		links_found(o, in, i + 1 - BLOCK);
 		i = o->done - 1;
 		have = 0;
 		hash = 0;
 	}
-	return r;
 }
 
 bool flow_links_copied(const struct flow_links *l, int64_t process_id, uint32_t segment,
@@ -541,13 +540,15 @@ int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int6
 			      .size = size};
 	uint64_t at;
 
-	if (bytes)
-		return links_scan(&o);
+	if (bytes) {
+		links_scan(&o);
+		return l->r;
+	}
 	if (!hash || size < FLOW_LINK_LEAST ||
 	    !map_get(&l->calls, links_key(process_id, *hash + size), &at))
 		return 0;
 	at &= ~KNOWN_TWICE;
-	if (l->segments[at >> OFFSET_BITS].spot == spot)
-		return 0;
-	return links_add(&o, &(struct spot){(uint32_t)(at >> OFFSET_BITS), 0}, 0, size);
+	if (l->segments[at >> OFFSET_BITS].spot != spot)
+		links_add(&o, &(struct spot){(uint32_t)(at >> OFFSET_BITS), 0}, 0, size);
+	return l->r;
 }

@@ -19,47 +19,45 @@
 
 /* ---- mappings ---- */
 
-static int mapped_new(struct flow_state *s, struct flow_file *f, const struct flow_map *m)
+static void mapped_new(struct flow_state *s, const struct flow_map *m)
 {
+	struct flow_file *f = &s->files[s->objects[m->object].file];
 	uint64_t before = FLOW_NONE, number = s->map_count;
 	struct flow_map *n;
 
 	if (number == MAPS_MAX) {
 		s->graph.left_out++;
-		return 0;
+		return;
 	}
 	map_get(&s->map_of, (uint64_t)m->process_id, &before);
-	if (array_add(s->maps, s->map_count, s->map_cap, *m) < 0)
-		return -ENOMEM;
+	flow_failed(s, array_add(s->maps, s->map_count, s->map_cap, *m));
+	flow_failed(s, map_set(&s->map_of, (uint64_t)m->process_id, number));
+	if (s->graph.r < 0)
+		return;
 	n = &s->maps[number];
 	n->seen_to = n->pos;
 	n->next = f->maps;
 	n->next_of_process = (uint32_t)before;
 	f->maps = (uint32_t)number;
-	return map_set(&s->map_of, (uint64_t)m->process_id, number);
 }
 
-static int mapped_add(struct flow_state *s, struct flow_call *c)
+static void mapped_add(struct flow_state *s, struct flow_call *c)
 {
-	int64_t at = flow_object(s, c->file_id), n;
+	uint32_t at = flow_object(s, c->file_id);
 
-	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE || c->failed ||
+	if (at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE || c->failed ||
 	    !(c->flags & MAP_SHARED) || c->pos < 0 || c->pos > FLOW_POS_MAX || c->size <= 0 ||
-	    c->size > FLOW_POS_MAX)
-		return at < 0 ? (int)at : 0;
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	return mapped_new(
-		s, &s->files[s->objects[at].file],
-		&(struct flow_map){.process_id = s->tasks[c->task].process_id,
-				   .object = (uint32_t)at,
-				   .pos = c->pos,
-				   .len = c->size,
-				   .at = (uint64_t)c->ret,
-				   .left = {(uint64_t)c->ret, (uint64_t)c->ret + (uint64_t)c->size},
-				   .node = c->node,
-				   .writable = (c->a[2] & PROT_WRITE) != 0});
+	    c->size > FLOW_POS_MAX || flow_call_node(s, c) == FLOW_NONE)
+		return;
+	mapped_new(s, &(struct flow_map){
+			      .process_id = s->tasks[c->task].process_id,
+			      .object = at,
+			      .pos = c->pos,
+			      .len = c->size,
+			      .at = (uint64_t)c->ret,
+			      .left = {(uint64_t)c->ret, (uint64_t)c->ret + (uint64_t)c->size},
+			      .node = c->node,
+			      .writable = (c->a[2] & PROT_WRITE) != 0});
 }
 
 static bool mapped_meets(const struct flow_map *m, const uint64_t range[2])
@@ -77,13 +75,13 @@ static bool mapped_less(struct flow_map *m, const uint64_t range[2])
 	return m->left[0] >= m->left[1];
 }
 
-/* Takes a range of addresses off the process's mappings. *ret_old: one of them, as it was. 1, 0: none; or -ENOMEM. */
-static int mapped_off(struct flow_state *s, int64_t process_id, const uint64_t range[2],
-		      struct flow_map *ret_old)
+/* Takes a range of addresses off the process's mappings. *ret_old: one of them, as it was; false: none. */
+static bool mapped_off(struct flow_state *s, int64_t process_id, const uint64_t range[2],
+		       struct flow_map *ret_old)
 {
 	uint32_t before = FLOW_NONE, next;
 	uint64_t first = FLOW_NONE;
-	int found = 0;
+	bool found = false;
 
 	map_get(&s->map_of, (uint64_t)process_id, &first);
 	for (uint32_t i = (uint32_t)first; i != FLOW_NONE; i = next) {
@@ -92,31 +90,31 @@ static int mapped_off(struct flow_state *s, int64_t process_id, const uint64_t r
 			before = i;
 			continue;
 		}
-		found = 1;
+		found = true;
 		*ret_old = s->maps[i];
 		if (!mapped_less(&s->maps[i], range))
 			before = i;
 		else if (before != FLOW_NONE)
 			s->maps[before].next_of_process = next;
-		else if (map_set(&s->map_of, (uint64_t)process_id, next) < 0)
-			return -ENOMEM;
+		else
+			flow_failed(s, map_set(&s->map_of, (uint64_t)process_id, next));
 	}
 	return found;
 }
 
 /* mremap: part of a mapping is at other addresses, or longer than before. */
-static int mapped_moved(struct flow_state *s, const struct flow_call *c, struct flow_map *m)
+static void mapped_moved(struct flow_state *s, const struct flow_call *c, struct flow_map *m)
 {
 	uint64_t to = (uint64_t)c->ret, skipped = c->a[0] - m->at;
 
 	if (c->size <= 0 || c->size > FLOW_POS_MAX || c->a[0] < m->at ||
 	    skipped > (uint64_t)(FLOW_POS_MAX - m->pos))
-		return 0;
+		return;
 	m->pos += (int64_t)skipped;
 	m->len = c->size;
 	m->at = m->left[0] = to;
 	m->left[1] = to + (uint64_t)c->size;
-	return mapped_new(s, &s->files[s->objects[m->object].file], m);
+	mapped_new(s, m);
 }
 
 /* A process may also store through mappings that it inherited. */
@@ -145,29 +143,24 @@ static void mapped_fork(struct flow_state *s, const struct flow_call *c, int64_t
 		s->maps[i].inherited = true;
 }
 
-int flow_mapped_take(struct flow_state *s, struct flow_call *c)
+void flow_mapped_take(struct flow_state *s, struct flow_call *c)
 {
 	int64_t process_id = s->tasks[c->task].process_id;
 	uint64_t size = c->act == FLOW_REMAP ? c->a[1] : (uint64_t)c->size;
 	const uint64_t range[2] = {c->a[0], c->a[0] + MIN(size, UINT64_MAX - c->a[0])};
 	struct flow_map old;
-	int r;
 
 	if (c->act == FLOW_MAP)
-		return mapped_add(s, c);
-	if (c->failed || !s->map_count)
-		return 0;
-	if (c->act == FLOW_FORK) {
+		mapped_add(s, c);
+	else if (c->failed || !s->map_count)
+		return;
+	else if (c->act == FLOW_FORK)
 		mapped_fork(s, c, process_id);
-		return 0;
-	}
-	if (c->act == FLOW_PROTECT) {
-		if (c->flags & PROT_WRITE)
-			mapped_protect(s, process_id, range);
-		return 0;
-	}
-	r = mapped_off(s, process_id, range, &old);
-	return r > 0 && c->act == FLOW_REMAP ? mapped_moved(s, c, &old) : MIN(r, 0);
+	else if (c->act == FLOW_PROTECT && c->flags & PROT_WRITE)
+		mapped_protect(s, process_id, range);
+	else if (c->act != FLOW_PROTECT && mapped_off(s, process_id, range, &old) &&
+		 c->act == FLOW_REMAP)
+		mapped_moved(s, c, &old);
 }
 
 bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id)
@@ -219,119 +212,102 @@ struct mapped_run {
 	int64_t from, to;
 };
 
-static int mapped_flush(struct flow_state *s, struct flow_call *c, uint32_t object,
-			struct mapped_run *run, int64_t pos)
+static void mapped_flush(struct flow_state *s, struct flow_call *c, uint32_t object,
+			 struct mapped_run *run, int64_t pos)
 {
 	size_t size, from = (size_t)(run->from - pos), bytes = (size_t)(run->to - run->from);
 	const uint8_t *payload = flow_content_payload(s, c, FLOW_RECEIVE, &size);
 	const struct flow_map *m = run->map;
-	int64_t n = m ? flow_call_node(s, c) : FLOW_NONE;
 	uint64_t hash;
 	bool hashed;
-	int r;
 
 	run->map = NULL;
-	if (!m || n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	r = flow_edge(s, &(struct flow_edge){.from = m->node,
-					     .to = (uint32_t)n,
-					     .pos = run->from,
-					     .bytes = (uint32_t)MIN(bytes, (size_t)UINT32_MAX),
-					     .file_id = c->file_id,
-					     .via = VIA_STORAGE,
-					     .certainty = CERTAINTY_CONTESTED});
+	if (!m || flow_call_node(s, c) == FLOW_NONE)
+		return;
+	flow_edge(s, &(struct flow_edge){.from = m->node,
+					 .to = c->node,
+					 .pos = run->from,
+					 .bytes = (int64_t)bytes,
+					 .file_id = op_copy(c->op) == OP_COPY_TO_FIRST ? c->file2_id
+										       : c->file_id,
+					 .via = VIA_STORAGE});
 	hashed = bytes == (size_t)c->bytes && flow_content_hash(s, c, FLOW_RECEIVE, &hash);
 	payload = payload && from + bytes <= size ? payload + from : NULL;
-	if (r < 0 || (!payload && !hashed))
-		return r;
-	return flow_links_out(&s->links, m->process_id, object | FLOW_SPOT_FILE, run->from, m->node,
-			      payload, bytes, hashed ? &hash : NULL);
+	if (payload || hashed)
+		flow_failed(s, flow_links_out(&s->links, m->process_id, object | FLOW_SPOT_FILE,
+					      run->from, m->node, payload, bytes,
+					      hashed ? &hash : NULL));
 }
 
 /* Bytes that a call had written, other than zeros that make room, were replaced. */
-static int mapped_replaced(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
-			   const struct flow_chunk *k, const struct flow_map *m, bool several)
+static void mapped_replaced(struct flow_state *s, struct flow_call *c, const struct flow_piece *p,
+			    const struct flow_chunk *k, const struct flow_map *m, bool several)
 {
-	const struct flow_piece *p =
-		flow_piece_at(&s->pieces, &f->pieces, (uint64_t)k->pos / CONTENT_PIECE);
-	int64_t at = flow_object(s, c->file_id);
-
-	if (at < 0 || !p || !p->sum || s->acts[s->graph.nodes[p->node].op] == FLOW_MAP)
-		return at < 0 ? (int)at : 0;
-	return flow_content_read_back(s, c, (uint32_t)at, k, several ? FLOW_NONE : m->node,
-				      several);
+	if (p && p->sum && s->acts[s->graph.nodes[p->node].op] != FLOW_MAP)
+		flow_content_read_back(s, c, m->object, k, several ? FLOW_NONE : m->node, several);
 }
 
-/* A piece that a read returned. 1: it was stored through *ret. */
-static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_file *f,
-			const struct flow_chunk *k, struct flow_map *m, bool several)
+/* A piece that a read returned. True: it was stored through the mapping. */
+static bool mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_file *f,
+			 const struct flow_chunk *k, struct flow_map *m, bool several)
 {
 	uint64_t index = (uint64_t)k->pos / CONTENT_PIECE;
 	struct flow_piece *have = flow_piece_at(&s->pieces, &f->pieces, index);
 	bool end = c->bytes < c->size && k->call_pos + k->size == c->bytes;
 	size_t size;
 	const uint8_t *payload;
-	int r;
 
 	if (!k->has_hash || k->contested || k->pos % CONTENT_PIECE || k->head_len ||
 	    (k->tail_len && (!end || have)) ||
 	    (k->size != CONTENT_PIECE && !end && k->pos + k->size != m->pos + m->len))
-		return 0;
+		return false;
 	if (k->pos <= m->seen_to)
 		m->seen_to = end ? INT64_MAX : MAX(m->seen_to, k->pos + k->size);
 	if (have ? !have->doubtful && have->covered == k->size && !have->cut_count &&
 			    have->sum == k->hash
 		 : !k->hash && !k->tail_len) /* a hole */
-		return 0;
-	r = mapped_replaced(s, c, f, k, m, several);
-	if (r < 0)
-		return r;
+		return false;
+	mapped_replaced(s, c, have, k, m, several);
 	if (several || (have && have->doubtful)) {
 		flow_pieces_drop(&s->pieces, &f->pieces, index);
 		s->mapped_unsure += (uint64_t)k->size;
-		return 0;
+		return false;
 	}
 	f->rewritten |= have != NULL;
 	flow_pieces_drop(&s->pieces, &f->pieces, index);
-	r = flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, m->node);
+	flow_failed(s, flow_pieces_add(&s->pieces, &f->pieces, k, k->pos, m->node));
 	payload = flow_content_payload(s, c, FLOW_RECEIVE, &size);
-	if (r >= 0 && payload && (size_t)(k->call_pos + k->size) <= size)
-		r = flow_pieces_payload(&s->pieces, &f->pieces, payload + k->call_pos, k->size,
-					k->pos);
+	if (payload && (size_t)(k->call_pos + k->size) <= size)
+		flow_failed(s, flow_pieces_payload(&s->pieces, &f->pieces, payload + k->call_pos,
+						   k->size, k->pos));
 	mapped_written(f, m, k->pos + k->size);
-	return r < 0 ? r : 1;
+	return true;
 }
 
-int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
-		     const struct flow_chunks *all)
+void flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
+		      const struct flow_chunks *all)
 {
 	struct flow_file *f = &s->files[s->objects[object].file];
 	struct mapped_run run = {0};
 	int64_t pos = -1;
-	int r = 0;
 
-	for (size_t i = 0; i < all->count && r >= 0; i++) {
+	for (size_t i = 0; i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 		struct flow_map *m;
-		bool several;
+		bool several, stored;
 
-		if (k->way != WAY_IN || k->pos < k->call_pos ||
-		    (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!flow_chunk_is_piece(k, FLOW_RECEIVE) || k->pos < k->call_pos)
 			continue;
 		pos = k->pos - k->call_pos;
 		m = mapped_by(s, f, k->pos, k->pos + k->size, &several);
-		r = m ? mapped_piece(s, c, f, k, m, several)
-		      : flow_content_read_back(s, c, object, k, FLOW_NONE, false);
-		if (r < 0)
-			return r;
-		if (!r || !m || run.map != m || run.to != k->pos) {
-			int flushed = mapped_flush(s, c, object, &run, pos);
-
-			if (flushed < 0)
-				return flushed;
-			run = (struct mapped_run){r && m ? m : NULL, k->pos, k->pos};
+		stored = m && mapped_piece(s, c, f, k, m, several);
+		if (!m)
+			flow_content_read_back(s, c, object, k, FLOW_NONE, false);
+		if (!stored || run.map != m || run.to != k->pos) {
+			mapped_flush(s, c, object, &run, pos);
+			run = (struct mapped_run){stored ? m : NULL, k->pos, k->pos};
 		}
 		run.to = k->pos + k->size;
 	}
-	return mapped_flush(s, c, object, &run, pos);
+	mapped_flush(s, c, object, &run, pos);
 }

@@ -19,20 +19,17 @@
 
 void flow_messages_free(struct flow_state *s)
 {
-	struct flow_messages *m = s->messages;
+	struct flow_messages *m = &s->messages;
 
-	for (size_t i = 0; m && i < m->count; i++) {
+	for (size_t i = 0; i < m->count; i++) {
 		for (size_t k = 0; k < m->all[i].count; k++)
 			free(m->all[i].all[k].payload);
 		free(m->all[i].all);
 	}
-	if (m) {
-		free(m->all);
-		map_free(&m->of);
-		map_free(&m->kinds);
-	}
-	free(m);
-	s->messages = NULL;
+	free(m->all);
+	map_free(&m->of);
+	map_free(&m->kinds);
+	*m = (struct flow_messages){0};
 }
 
 static int64_t message_pos(const struct flow_sequence *q)
@@ -40,23 +37,24 @@ static int64_t message_pos(const struct flow_sequence *q)
 	return q->count ? q->all[q->count - 1].pos + q->all[q->count - 1].size : 0;
 }
 
-/* `joins`: its other end is searched for by content, for which its payload is kept. */
-static int message_add(struct flow_state *s, const struct flow_moved *at, int64_t process,
-		       const struct flow_message *x, const uint8_t *payload, bool joins,
-		       struct flow_message_at *ret)
+/* The payload is kept if its other end is searched for by content. */
+static struct flow_message_at message_add(struct flow_state *s, const struct flow_moved *at,
+					  int64_t process, const struct flow_message *x,
+					  const uint8_t *payload)
 {
-	struct flow_messages *m = s->messages ? s->messages : calloc(1, sizeof(*m));
+	struct flow_messages *m = &s->messages;
 	uint64_t address = at->address.len ? hash_bytes(at->address.data, at->address.len) : 0;
-	struct flow_sequence *q;
+	struct flow_message_at ret = {.sequence = FLOW_NONE, .place = x->place};
 	struct flow_message y = *x;
 	bool is_new;
+	struct flow_sequence *q =
+		array_of_key(m->all, m->count, m->cap, &m->of,
+			     flow_sequence_key(at->object, at->side, address), &is_new);
 
-	s->messages = m;
-	q = m ? array_of_key(m->all, m->count, m->cap, &m->of,
-			     flow_sequence_key(at->object, at->side, address), &is_new)
-	      : NULL;
-	if (!q)
-		return -ENOMEM;
+	if (!q) {
+		flow_failed(s, -ENOMEM);
+		return ret;
+	}
 	if (is_new)
 		*q = (struct flow_sequence){.object = at->object,
 					    .side = at->side,
@@ -69,42 +67,31 @@ static int message_add(struct flow_state *s, const struct flow_moved *at, int64_
 		q->process = -1;
 	if (!at->hashed || m->messages == FLOW_MESSAGES_MAX) {
 		q->unknown = q->unhashed = true;
-		return 0;
+		return ret;
 	}
 	y.pos = message_pos(q);
 	y.other = FLOW_NONE;
-	y.payload = NULL;
-	if (payload && joins && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
+	if (payload && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
 		y.payload = malloc((size_t)y.size + 1);
-		if (!y.payload)
-			return -ENOMEM;
-		memcpy(y.payload, payload, (size_t)y.size);
+		if (y.payload)
+			memcpy(y.payload, payload, (size_t)y.size);
+		else
+			flow_failed(s, -ENOMEM);
 		m->payload += (uint64_t)y.size;
 	}
-	ret->sequence = (uint32_t)(q - m->all);
-	ret->at = (uint32_t)q->count;
 	m->messages++;
-	if (array_add(q->all, q->count, q->cap, y) >= 0)
-		return 0;
-	free(y.payload);
-	return -ENOMEM;
+	if (array_add(q->all, q->count, q->cap, y) < 0) {
+		free(y.payload);
+		flow_failed(s, -ENOMEM);
+		return ret;
+	}
+	ret.sequence = (uint32_t)(q - m->all);
+	ret.at = (uint32_t)q->count - 1;
+	return ret;
 }
 
-/* Adds its bytes to what entered or left the process. */
-static int message_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
-			const struct flow_moved *at, const struct flow_message *x,
-			const uint8_t *payload)
-{
-	int64_t process = s->tasks[c->task].process_id;
-
-	return at->side == FLOW_SEND ? flow_links_out(&s->links, process, spot, x->place, x->node,
-						      payload, x->size, &at->hash)
-				     : flow_links_in(&s->links, process, spot, x->place, x->node,
-						     payload, x->size, &at->hash);
-}
-
-int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t spot, bool joins,
-		       const struct flow_moved *at, struct flow_message_at *ret)
+struct flow_message_at flow_message_moved(struct flow_state *s, const struct flow_call *c,
+					  uint32_t spot, bool joins, const struct flow_moved *at)
 {
 	struct flow_end *end = &s->channels[spot].ends[at->side];
 	size_t size;
@@ -115,9 +102,7 @@ int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t
 				 .place = end->next,
 				 .cut = at->side == FLOW_RECEIVE &&
 					(c->bytes == c->size || at->bytes < c->bytes)};
-	int r = 0;
 
-	*ret = (struct flow_message_at){FLOW_NONE, 0, end->next};
 	/* one byte apart, so that bytes of two messages are not taken for one piece of data */
 	end->next += x.size + 1;
 	if (!payload || at->at + x.size > size)
@@ -125,9 +110,8 @@ int flow_message_moved(struct flow_state *s, const struct flow_call *c, uint32_t
 	else
 		payload += at->at;
 	if (at->hashed)
-		r = message_link(s, c, spot, at, &x, payload);
-	return r < 0 ? r
-		     : message_add(s, at, s->tasks[c->task].process_id, &x, payload, joins, ret);
+		flow_content_link(s, c, spot, at->side, x.place, payload, x.size, &at->hash);
+	return message_add(s, at, s->tasks[c->task].process_id, &x, joins ? payload : NULL);
 }
 
 /* Forgets the payload of a datagram that arrived as it was sent. */
@@ -139,24 +123,24 @@ static void message_arrived(struct flow_messages *m, struct flow_message *x, uin
 	x->payload = NULL;
 }
 
-int flow_messages_match(struct flow_state *s, struct flow_message_at send,
-			struct flow_message_at receive, const uint32_t task[2])
+void flow_messages_match(struct flow_state *s, struct flow_message_at send,
+			 struct flow_message_at receive, const uint32_t task[2])
 {
-	struct flow_messages *m = s->messages;
+	struct flow_messages *m = &s->messages;
 	struct flow_sequence *a, *b;
-	int64_t channel;
+	uint32_t channel;
 
 	if (send.sequence == FLOW_NONE || receive.sequence == FLOW_NONE)
-		return 0;
+		return;
 	a = &m->all[send.sequence];
 	b = &m->all[receive.sequence];
 	if (a->partner == FLOW_NONE && b->partner == FLOW_NONE) {
 		channel = flow_channel_new(s, VIA_DATAGRAM);
-		if (channel < 0)
-			return (int)channel;
+		if (channel == FLOW_NONE)
+			return;
 		a->partner = receive.sequence;
 		b->partner = send.sequence;
-		a->channel = b->channel = (uint32_t)channel;
+		a->channel = b->channel = channel;
 		for (int side = 0; side < 2; side++) {
 			s->channels[channel].ends[side].task = task[side];
 			s->channels[channel].ends[side].place = s->tasks[task[side]].place;
@@ -167,7 +151,6 @@ int flow_messages_match(struct flow_state *s, struct flow_message_at send,
 		a->unknown = b->unknown = true;
 	message_arrived(m, &a->all[send.at], receive.at);
 	message_arrived(m, &b->all[receive.at], send.at);
-	return 0;
 }
 
 /* ---- verdicts ---- */
@@ -180,59 +163,56 @@ struct messages_pair {
 	bool report;
 };
 
-static int messages_suspect(struct messages_pair *p, enum flow_suspicion what, uint32_t first,
-			    uint32_t second, uint32_t beside, int64_t from, int64_t to)
+static void messages_suspect(struct messages_pair *p, enum flow_suspicion what, uint32_t first,
+			     uint32_t second, uint32_t beside, int64_t from, int64_t to)
 {
-	return flow_content_suspect(p->s, &(struct flow_suspect){.what = what,
-								 .first = first,
-								 .second = second,
-								 .beside = beside,
-								 .spot = p->sent->channel,
-								 .object = p->got->object,
-								 .from = from,
-								 .to = to});
+	flow_content_suspect(p->s, &(struct flow_suspect){.what = what,
+							  .first = first,
+							  .second = second,
+							  .beside = beside,
+							  .spot = p->sent->channel,
+							  .object = p->got->object,
+							  .from = from,
+							  .to = to});
 }
 
-static int messages_common(struct flow_sequence *q)
+static void messages_common(struct messages_pair *p)
 {
+	struct flow_sequence *q = p->sent;
 	_cleanup_(map_free) struct map seen = {0};
 	uint64_t first;
-	int r = 0;
 
-	for (uint32_t i = 0; i < q->count && r >= 0; i++) {
+	for (uint32_t i = 0; i < q->count; i++) {
 		q->all[i].common = map_get(&seen, q->all[i].hash, &first);
 		if (q->all[i].common)
 			q->all[first].common = true;
 		else
-			r = map_set(&seen, q->all[i].hash, i);
+			flow_failed(p->s, map_set(&seen, q->all[i].hash, i));
 	}
-	return r;
 }
 
 /* Received datagrams equal to one that arrived before are copies of it, and then match it too. */
-static int messages_twice(struct messages_pair *p)
+static void messages_twice(struct messages_pair *p)
 {
 	_cleanup_(map_free) struct map seen = {0};
 	struct flow_sequence *got = p->got;
-	int r = 0;
 
-	for (uint32_t i = 0; i < got->count && r >= 0; i++) {
+	for (uint32_t i = 0; i < got->count; i++) {
 		struct flow_message *x = &got->all[i];
 		uint64_t first;
 
 		if (x->other != FLOW_NONE) {
-			r = map_set(&seen, x->hash, i);
+			flow_failed(p->s, map_set(&seen, x->hash, i));
 			continue;
 		}
 		if (got->anyone || !map_get(&seen, x->hash, &first) ||
 		    got->all[first].size != x->size || p->sent->all[got->all[first].other].common)
 			continue;
 		x->other = got->all[first].other;
-		r = messages_suspect(p, FLOW_RECEIVED_TWICE, got->all[first].node, x->node,
-				     p->sent->all[x->other].node, p->sent->all[x->other].pos,
-				     p->sent->all[x->other].pos + x->size);
+		messages_suspect(p, FLOW_RECEIVED_TWICE, got->all[first].node, x->node,
+				 p->sent->all[x->other].node, p->sent->all[x->other].pos,
+				 p->sent->all[x->other].pos + x->size);
 	}
-	return r;
 }
 
 static size_t messages_unmatched(const struct flow_sequence *q, size_t from, size_t to)
@@ -245,7 +225,7 @@ static size_t messages_unmatched(const struct flow_sequence *q, size_t from, siz
 }
 
 /* The only difference of two datagrams, in positions of the sender's sequence. They then match. */
-static int messages_altered(struct messages_pair *p, size_t sent_at, size_t got_at)
+static void messages_altered(struct messages_pair *p, size_t sent_at, size_t got_at)
 {
 	struct flow_message *sent = &p->sent->all[sent_at], *got = &p->got->all[got_at];
 	bool known = sent->payload && got->payload;
@@ -259,8 +239,8 @@ static int messages_altered(struct messages_pair *p, size_t sent_at, size_t got_
 		to--;
 	sent->other = (uint32_t)got_at;
 	got->other = (uint32_t)sent_at;
-	return messages_suspect(p, FLOW_ALTERED_BETWEEN, sent->node, got->node, FLOW_NONE,
-				sent->pos + from, sent->pos + to);
+	messages_suspect(p, FLOW_ALTERED_BETWEEN, sent->node, got->node, FLOW_NONE,
+			 sent->pos + from, sent->pos + to);
 }
 
 /* True if most bytes are equal: only then is the one received taken for the one sent, as its sender is unknown. */
@@ -294,45 +274,43 @@ static bool message_is_cut(const struct flow_message *sent, const struct flow_me
 }
 
 /* The rest of a message was discarded. The two then match. */
-static int messages_cut(struct messages_pair *p, size_t sent_at, size_t got_at)
+static void messages_cut(struct messages_pair *p, size_t sent_at, size_t got_at)
 {
 	struct flow_message *sent = &p->sent->all[sent_at], *got = &p->got->all[got_at];
 
 	if (!message_is_cut(sent, got))
-		return 0;
+		return;
 	p->cut++;
 	if (!p->report)
-		return 0;
+		return;
 	sent->other = (uint32_t)got_at;
 	got->other = (uint32_t)sent_at;
-	return messages_suspect(p, FLOW_RECEIVED_CUT, sent->node, got->node, FLOW_NONE,
-				sent->pos + got->size, sent->pos + sent->size);
+	messages_suspect(p, FLOW_RECEIVED_CUT, sent->node, got->node, FLOW_NONE,
+			 sent->pos + got->size, sent->pos + sent->size);
 }
 
-static int messages_gap_cut(struct messages_pair *p, size_t from, size_t to)
+static void messages_gap_cut(struct messages_pair *p, size_t from, size_t to)
 {
 	size_t i = messages_alone(p, from, to);
 
-	return i == SIZE_MAX || p->got->anyone ? 0 : messages_cut(p, from, i);
+	if (i != SIZE_MAX && !p->got->anyone)
+		messages_cut(p, from, i);
 }
 
 /* What was sent between two matched datagrams, [from, to). One was altered if it is alone on both sides. */
-static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
+static void messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
 {
 	const struct flow_message *got = p->got->all;
 	size_t i = messages_alone(p, from, to);
 
-	if (i == SIZE_MAX)
-		return 0;
-	if (got[i].cut && got[i].size != p->sent->all[from].size)
-		return 0;
-	if (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i]))
-		return 0;
-	return messages_altered(p, from, i);
+	if (i == SIZE_MAX || (got[i].cut && got[i].size != p->sent->all[from].size) ||
+	    (p->got->anyone && !messages_alike(&p->sent->all[from], &got[i])))
+		return;
+	messages_altered(p, from, i);
 }
 
 /* The rest was dropped, unless one of those received, or equal ones, may be among them. */
-static int messages_gap_dropped(struct messages_pair *p, size_t from, size_t to)
+static void messages_gap_dropped(struct messages_pair *p, size_t from, size_t to)
 {
 	const struct flow_message *all = p->sent->all;
 
@@ -340,29 +318,26 @@ static int messages_gap_dropped(struct messages_pair *p, size_t from, size_t to)
 	    all[to].other < all[from - 1].other || messages_unmatched(p->got, 0, p->got->count)) {
 		for (size_t i = from; i < to; i++)
 			p->s->unfollowed_messages += all[i].other == FLOW_NONE && !all[i].common;
-		return 0;
+		return;
 	}
-	return messages_suspect(p, FLOW_NEVER_RECEIVED, all[from].node,
-				p->got->all[all[to].other].node, FLOW_NONE, all[from].pos,
-				all[to].pos);
+	messages_suspect(p, FLOW_NEVER_RECEIVED, all[from].node, p->got->all[all[to].other].node,
+			 FLOW_NONE, all[from].pos, all[to].pos);
 }
 
 /* Calls `judge` for what is between two datagrams that match, and equal no others. */
-static int messages_gaps(struct messages_pair *p,
-			 int (*judge)(struct messages_pair *p, size_t from, size_t to))
+static void messages_gaps(struct messages_pair *p,
+			  void (*judge)(struct messages_pair *p, size_t from, size_t to))
 {
 	const struct flow_sequence *sent = p->sent;
 	size_t before = SIZE_MAX;
-	int r = 0;
 
-	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+	for (size_t i = 0; i < sent->count; i++) {
 		if (sent->all[i].other == FLOW_NONE || sent->all[i].common)
 			continue;
 		if (before != SIZE_MAX && i > before + 1)
-			r = judge(p, before + 1, i);
+			judge(p, before + 1, i);
 		before = i;
 	}
-	return r;
 }
 
 /* The later of two datagrams was received before the earlier one: none of the calls overlap, so their order is certain. */
@@ -376,24 +351,22 @@ static bool messages_passed(const struct messages_pair *p, size_t early, size_t 
 }
 
 /* Datagrams after which one that was sent later had been received. */
-static int messages_order(struct messages_pair *p)
+static void messages_order(struct messages_pair *p)
 {
 	const struct flow_message *all = p->sent->all;
 	size_t first = SIZE_MAX; /* of the later ones the first received */
-	int r = 0;
 
-	for (size_t i = p->sent->count; i-- > 0 && r >= 0;) {
+	for (size_t i = p->sent->count; i-- > 0;) {
 		if (all[i].other == FLOW_NONE || all[i].common)
 			continue;
 		if (first == SIZE_MAX || all[i].other < all[first].other)
 			first = i;
 		else if (messages_passed(p, i, first))
-			r = messages_suspect(p, FLOW_RECEIVED_LATE, all[i].node,
-					     p->got->all[all[i].other].node,
-					     p->got->all[all[first].other].node, all[i].pos,
-					     all[i].pos + all[i].size);
+			messages_suspect(p, FLOW_RECEIVED_LATE, all[i].node,
+					 p->got->all[all[i].other].node,
+					 p->got->all[all[first].other].node, all[i].pos,
+					 all[i].pos + all[i].size);
 	}
-	return r;
 }
 
 /* Who reads less than most messages have wants only their beginnings. */
@@ -406,18 +379,17 @@ static bool messages_cut_seldom(const struct messages_pair *p, size_t whole)
  * A pair of unix sockets loses nothing and keeps the order: messages are the same by their number. If the content of one
  * shows that they are not, calls overlapped or are missing.
  */
-static int messages_numbered(struct flow_state *s, struct flow_sequence *sent)
+static void messages_numbered(struct flow_state *s, struct flow_sequence *sent)
 {
-	const struct flow_messages *m = s->messages;
+	const struct flow_messages *m = &s->messages;
 	const struct flow_object *o = &s->objects[sent->object];
 	struct messages_pair p = {.s = s, .sent = sent};
 	uint64_t at;
 	size_t n;
-	int r = 0;
 
 	if (o->twin == FLOW_NONE ||
 	    !map_get(&m->of, flow_sequence_key(o->twin, FLOW_RECEIVE, 0), &at))
-		return 0;
+		return;
 	p.got = &m->all[at];
 	sent->channel = o->channels[FLOW_SEND];
 	n = MIN(sent->count, p.got->count);
@@ -425,37 +397,31 @@ static int messages_numbered(struct flow_state *s, struct flow_sequence *sent)
 		const struct flow_message *a = &sent->all[i], *b = &p.got->all[i];
 
 		if (a->size == b->size ? a->hash != b->hash : !message_is_cut(a, b))
-			return 0;
+			return;
 		p.cut += a->size != b->size;
 	}
 	if (sent->unhashed || p.got->unhashed || !messages_cut_seldom(&p, n - p.cut))
-		return 0;
+		return;
 	p.report = true;
-	for (size_t i = 0; i < n && r >= 0; i++)
-		r = messages_cut(&p, i, i);
-	return r;
+	for (size_t i = 0; i < n; i++)
+		messages_cut(&p, i, i);
 }
 
-static int messages_judge(struct messages_pair *p)
+static void messages_judge(struct messages_pair *p)
 {
-	int r = messages_common(p->sent);
-
-	if (r >= 0)
-		r = messages_twice(p);
-	for (size_t i = 0; i < p->sent->count && r >= 0; i++)
+	messages_common(p);
+	messages_twice(p);
+	for (size_t i = 0; i < p->sent->count; i++)
 		p->s->unfollowed_messages +=
 			p->sent->all[i].other == FLOW_NONE && p->sent->all[i].common;
-	if (r >= 0)
-		r = messages_gaps(p, messages_gap_cut);
+	messages_gaps(p, messages_gap_cut);
 	p->report = messages_cut_seldom(p, p->sent->count -
 						   messages_unmatched(p->sent, 0, p->sent->count));
-	if (r >= 0 && p->report)
-		r = messages_gaps(p, messages_gap_cut);
-	if (r >= 0)
-		r = messages_gaps(p, messages_gap_altered);
-	if (r >= 0)
-		r = messages_gaps(p, messages_gap_dropped);
-	return r < 0 ? r : messages_order(p);
+	if (p->report)
+		messages_gaps(p, messages_gap_cut);
+	messages_gaps(p, messages_gap_altered);
+	messages_gaps(p, messages_gap_dropped);
+	messages_order(p);
 }
 
 static uint64_t sequence_end(const struct flow_sequence *q)
@@ -463,17 +429,17 @@ static uint64_t sequence_end(const struct flow_sequence *q)
 	return (uint64_t)q->object << 1 | q->side;
 }
 
-static int messages_kinds(struct flow_messages *m)
+static void messages_kinds(struct flow_state *s)
 {
+	struct flow_messages *m = &s->messages;
+
 	for (size_t i = 0; i < m->count; i++) {
 		uint64_t kinds = 0;
 
 		map_get(&m->kinds, sequence_end(&m->all[i]), &kinds);
 		kinds |= m->all[i].anyone ? MESSAGE_ANYONE : MESSAGE_NAMED;
-		if (map_set(&m->kinds, sequence_end(&m->all[i]), kinds) < 0)
-			return -ENOMEM;
+		flow_failed(s, map_set(&m->kinds, sequence_end(&m->all[i]), kinds));
 	}
-	return 0;
 }
 
 /* True if datagrams of the sequence may be in another one: those of the socket of which the other address is not known. */
@@ -486,18 +452,18 @@ static bool messages_scattered(const struct flow_messages *m, const struct flow_
 	       (q->side == FLOW_SEND && kinds & MESSAGE_ANYONE);
 }
 
-int flow_messages_end(struct flow_state *s)
+void flow_messages_end(struct flow_state *s)
 {
-	struct flow_messages *m = s->messages;
-	int r = m ? messages_kinds(m) : 0;
+	struct flow_messages *m = &s->messages;
 
-	for (size_t i = 0; m && i < m->count && r >= 0; i++) {
+	messages_kinds(s);
+	for (size_t i = 0; i < m->count && s->graph.r >= 0; i++) {
 		struct messages_pair p = {s, &m->all[i]};
 
 		if (p.sent->side != FLOW_SEND)
 			continue;
 		if (p.sent->partner == FLOW_NONE) {
-			r = messages_numbered(s, p.sent);
+			messages_numbered(s, p.sent);
 			continue;
 		}
 		p.got = &m->all[p.sent->partner];
@@ -505,10 +471,9 @@ int flow_messages_end(struct flow_state *s)
 		    messages_scattered(m, p.got))
 			s->unfollowed_messages += messages_unmatched(p.sent, 0, p.sent->count);
 		else
-			r = messages_judge(&p);
+			messages_judge(&p);
 	}
-	if (m && r >= 0)
-		r = flow_relays_judge(s);
+	if (m->count && s->graph.r >= 0)
+		flow_relays_judge(s);
 	flow_messages_free(s);
-	return r;
 }

@@ -24,19 +24,10 @@ struct flow_sequence {
 	bool unknown, unhashed, anyone;
 };
 
-struct flow_messages {
-	struct flow_sequence *all;
-	size_t count, cap;
-	struct map of;	  /* flow_sequence_key() -> sequence */
-	struct map kinds; /* socket and side -> which sequences it has, at the end */
-	size_t messages;
-	uint64_t payload;
-};
-
 static inline uint64_t flow_sequence_key(uint32_t object, enum flow_side side, uint64_t address)
 {
 	return address ^ hash_u64((uint64_t)object << 1 | side);
 }
 
 /* Judges what processes did with messages that they forward. */
-int flow_relays_judge(struct flow_state *s) _must_check_;
+void flow_relays_judge(struct flow_state *s);

@@ -21,28 +21,29 @@ static int64_t places_end(const struct flow_ranges *l, const struct flow_range *
 	return to;
 }
 
-/* Clips a range of a stream to what the process did with it in one place. NULL: nothing. */
+/* Clips a range to what the process did with it in one place. NULL: nothing. */
 static const struct flow_range *range_cut(const struct flow_ranges *l, int64_t process_id,
-					  uint32_t spot, int64_t range[2])
+					  uint32_t spot, int64_t apart, int64_t range[2])
 {
-	const struct flow_range *k = flow_range_in(l, process_id, spot, range[0], range[1]);
+	const struct flow_range *k =
+		flow_range_in(l, process_id, spot, range[0] + apart, range[1] + apart);
 
 	if (!k)
 		return NULL;
-	range[0] = MAX(range[0], k->from);
-	range[1] = MIN(range[1], places_end(l, k));
+	range[0] = MAX(range[0], k->from - apart);
+	range[1] = MIN(range[1], places_end(l, k) - apart);
 	return k;
 }
 
-bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot, int64_t apart,
 		    int64_t range[2], struct flow_place *ret)
 {
-	const struct flow_range *k = range_cut(&v->stored, process_id, spot, range);
+	const struct flow_range *k = range_cut(&v->stored, process_id, spot, apart, range);
 
 	if (!k)
 		return false;
 	*ret = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
-				   .pos = k->out_pos + range[0] - k->from,
+				   .pos = k->out_pos + range[0] + apart - k->from,
 				   .node = k->out,
 				   .spot = k->out_spot,
 				   .in = k->in,
@@ -50,32 +51,27 @@ bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t 
 	return true;
 }
 
-bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
-			struct flow_place *ret)
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t apart,
+			int64_t range[2], struct flow_place *ret)
 {
-	int64_t apart = 0, at[2] = {range[0], range[1]};
+	int64_t at[2] = {range[0], range[1]};
 
 	for (unsigned int i = 0;
 	     i < PLACES_MAX && !(spot & FLOW_SPOT_FILE) && !flow_spot_messages(v, spot); i++) {
-		uint32_t task = v->s->channels[spot].ends[FLOW_RECEIVE].task;
+		int64_t process_id = flow_end_process(v->s, spot, FLOW_RECEIVE);
 		const struct flow_range *k;
-		int64_t process_id;
 
-		if (task == FLOW_NONE)
+		if (process_id < 0)
 			return false;
-		process_id = v->s->tasks[task].process_id;
-		if (flow_stored_by(v, process_id, spot, at, ret)) {
-			range[0] = at[0] - apart;
-			range[1] = at[1] - apart;
+		if (flow_stored_by(v, process_id, spot, apart, at, ret)) {
+			memcpy(range, at, sizeof(at));
 			return true;
 		}
-		k = range_cut(&v->sent, process_id, spot, at);
+		k = range_cut(&v->sent, process_id, spot, apart, at);
 		if (!k)
 			return false;
 		spot = k->out_spot;
 		apart += k->out_pos - k->from;
-		at[0] += k->out_pos - k->from;
-		at[1] += k->out_pos - k->from;
 	}
 	return false;
 }
@@ -98,21 +94,21 @@ int64_t flow_out_end(const struct flow_verdicts *v, size_t i)
 }
 
 /* A link by which a process sent bytes of the range to the stream, and the end of the links that continue it. */
-static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t spot,
-					 const int64_t range[2], int64_t *ret_end)
+static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t spot, int64_t from,
+					 int64_t to, int64_t *ret_end)
 {
 	const struct flow_link *all = v->s->links.links, *k;
-	size_t count = v->s->links.link_count, i = flow_out_at(v, spot, range[0]);
+	size_t count = v->s->links.link_count, i = flow_out_at(v, spot, from);
 
 	if (i) {
 		k = &all[v->by_out[i - 1]];
-		if (k->out_spot == spot && k->out_pos + k->bytes > range[0])
+		if (k->out_spot == spot && k->out_pos + k->bytes > from)
 			i--;
 	}
 	if (i == count || flow_spot_messages(v, spot))
 		return NULL;
 	k = &all[v->by_out[i]];
-	if (k->out_spot != spot || k->out_pos >= range[1])
+	if (k->out_spot != spot || k->out_pos >= to)
 		return NULL;
 	*ret_end = flow_out_end(v, i);
 	return k;
@@ -121,32 +117,28 @@ static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t
 bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
 			struct flow_place *ret)
 {
-	int64_t apart = 0, at[2] = {range[0], range[1]};
+	int64_t apart = 0, at[2] = {range[0], range[1]}, end;
 
 	for (unsigned int i = 0; i < PLACES_MAX; i++) {
-		int64_t end;
-		const struct flow_link *k = link_into(v, spot, at, &end);
+		const struct flow_link *k = link_into(v, spot, at[0] + apart, at[1] + apart, &end);
 		bool found;
 
 		if (!k)
 			return false;
-		at[0] = MAX(at[0], k->out_pos) + k->in_pos - k->out_pos;
-		at[1] = MIN(at[1], end) + k->in_pos - k->out_pos;
+		at[0] = MAX(at[0], k->out_pos - apart);
+		at[1] = MIN(at[1], end - apart);
 		apart += k->in_pos - k->out_pos;
-		found = k->in_spot & FLOW_SPOT_FILE;
+		spot = k->in_spot;
+		found = spot & FLOW_SPOT_FILE;
 		if (found)
-			*ret = (struct flow_place){.object = k->in_spot & ~FLOW_SPOT_FILE,
-						   .pos = at[0],
+			*ret = (struct flow_place){.object = spot & ~FLOW_SPOT_FILE,
+						   .pos = at[0] + apart,
 						   .node = k->in,
-						   .spot = k->in_spot};
-		else
-			found = flow_stored_by(v, k->process_id, k->in_spot, at, ret);
-		if (found) {
-			range[0] = at[0] - apart;
-			range[1] = at[1] - apart;
+						   .spot = spot};
+		if (found || flow_stored_by(v, k->process_id, spot, apart, at, ret)) {
+			memcpy(range, at, sizeof(at));
 			return true;
 		}
-		spot = k->in_spot;
 	}
 	return false;
 }
@@ -160,17 +152,13 @@ static bool stored_by_receiver(const struct flow_verdicts *v, const struct flow_
 	for (i -= MIN(i, (size_t)PLACES_MAX); i < v->sent.count && v->sent.all[i].from < range[1];
 	     i++) {
 		const struct flow_range *s = &v->sent.all[i];
-		int64_t apart = s->out_pos - s->from,
-			at[2] = {MAX(range[0], s->from) + apart,
-				 MIN(range[1], places_end(&v->sent, s)) + apart};
+		int64_t at[2] = {MAX(range[0], s->from), MIN(range[1], places_end(&v->sent, s))};
 
 		if (s->process_id != k->process_id || s->in_spot != k->in_spot || at[0] >= at[1] ||
-		    flow_spot_messages(v, s->out_spot))
+		    flow_spot_messages(v, s->out_spot) ||
+		    !flow_stored_by(v, process_id, s->out_spot, s->out_pos - s->from, at, ret))
 			continue;
-		if (!flow_stored_by(v, process_id, s->out_spot, at, ret))
-			continue;
-		range[0] = at[0] - apart;
-		range[1] = at[1] - apart;
+		memcpy(range, at, sizeof(at));
 		return true;
 	}
 	return false;
@@ -180,22 +168,20 @@ bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, in
 		    int64_t range[2], struct flow_place *ret)
 {
 	const struct flow_link *into;
-	int64_t end, apart, at[2];
+	int64_t end, at[2];
 
 	if (k->in_spot & FLOW_SPOT_FILE)
 		return false;
 	if (stored_by_receiver(v, k, process_id, range, ret))
 		return true;
-	into = link_into(v, k->in_spot, range, &end);
+	into = link_into(v, k->in_spot, range[0], range[1], &end);
 	if (!into || into->process_id != process_id)
 		return false;
-	apart = into->in_pos - into->out_pos;
-	at[0] = MAX(range[0], into->out_pos) + apart;
-	at[1] = MIN(range[1], end) + apart;
-	if (!flow_stored_by(v, process_id, into->in_spot, at, ret))
+	at[0] = MAX(range[0], into->out_pos);
+	at[1] = MIN(range[1], end);
+	if (!flow_stored_by(v, process_id, into->in_spot, into->in_pos - into->out_pos, at, ret))
 		return false;
-	range[0] = at[0] - apart;
-	range[1] = at[1] - apart;
+	memcpy(range, at, sizeof(at));
 	return true;
 }
 

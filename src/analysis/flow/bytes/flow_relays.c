@@ -78,14 +78,12 @@ static const struct flow_node *relay_node(const struct relays *r, uint32_t node)
 /* ---- where messages came from ---- */
 
 /* Equal messages are marked: it is not known which of them was sent on. */
-static int relays_received(struct relays *r)
+static void relays_received(struct relays *r)
 {
-	int e = 0;
-
 	for (uint32_t i = 0; i < r->m->count; i++) {
 		struct flow_sequence *q = &r->m->all[i];
 
-		for (uint32_t k = 0; k < q->count && q->side == FLOW_RECEIVE && e >= 0; k++) {
+		for (uint32_t k = 0; k < q->count && q->side == FLOW_RECEIVE; k++) {
 			uint64_t key = relay_key(q->process, &q->all[k]), before;
 
 			q->all[k].other = FLOW_NONE; /* from now on: not FLOW_NONE if sent on */
@@ -93,10 +91,10 @@ static int relays_received(struct relays *r)
 			if (q->all[k].common)
 				r->m->all[before >> 32].all[(uint32_t)before].common = true;
 			else if (q->process >= 0)
-				e = map_set(&r->received, key, (uint64_t)i << 32 | k);
+				flow_failed(r->s,
+					    map_set(&r->received, key, (uint64_t)i << 32 | k));
 		}
 	}
-	return e;
 }
 
 static struct relay_origin relay_origin(struct relays *r, int64_t process,
@@ -137,10 +135,10 @@ static int relays_sent(struct relays *r)
 			return -ENOMEM;
 		for (size_t k = 0; k < q->count; k++) {
 			r->origins[i][k] = relay_origin(r, q->process, &q->all[k]);
-			if (r->origins[i][k].sequence == FLOW_NONE &&
-			    array_add(r->own, r->own_count, r->own_cap,
-				      (struct relay_own){q->process, q->all[k].node}) < 0)
-				return -ENOMEM;
+			if (r->origins[i][k].sequence == FLOW_NONE)
+				flow_failed(r->s, array_add(r->own, r->own_count, r->own_cap,
+							    (struct relay_own){q->process,
+									       q->all[k].node}));
 		}
 	}
 	array_sort(r->own, r->own_count, compare_own);
@@ -174,8 +172,8 @@ static const struct flow_message *relay_in(const struct relay *p, uint32_t i)
 	return &p->in->all[p->first + i];
 }
 
-static int relay_suspect(const struct relay *p, struct relay_found *to,
-			 const struct flow_suspect *found)
+static void relay_suspect(const struct relay *p, struct relay_found *to,
+			  const struct flow_suspect *found)
 {
 	const struct flow_object *o = p->r->s->objects;
 	struct flow_suspect x = *found;
@@ -183,7 +181,7 @@ static int relay_suspect(const struct relay *p, struct relay_found *to,
 	x.spot = o[p->in->object].channels[FLOW_RECEIVE];
 	x.out_spot = o[p->out->object].channels[FLOW_SEND];
 	x.object = p->in->object;
-	return array_add(to->all, to->count, to->cap, x);
+	flow_failed(p->r->s, array_add(to->all, to->count, to->cap, x));
 }
 
 /* Number of links or differences between two messages, at the same place in both; *ret: the last one. */
@@ -261,12 +259,11 @@ static size_t relay_own(const struct relay *p)
  * Single messages between two that were sent on, if another one was sent between these. A process that also sends others of
  * its own may have made this one as well.
  */
-static int relay_altered(struct relay *p, struct relay_found *found)
+static void relay_altered(struct relay *p, struct relay_found *found)
 {
 	size_t own_count = relay_own(p);
-	int e = 0;
 
-	for (uint32_t i = 1; i + 1 < p->span && e >= 0; i++) {
+	for (uint32_t i = 1; i + 1 < p->span; i++) {
 		const struct flow_message *x = relay_in(p, i);
 		uint32_t own = p->to[i] != FLOW_NONE || x->common || p->to[i - 1] == FLOW_NONE ||
 					       p->to[i + 1] == FLOW_NONE
@@ -277,24 +274,23 @@ static int relay_altered(struct relay *p, struct relay_found *found)
 		if (own == FLOW_NONE || !relay_differs(p, x, &p->out->all[own], range))
 			continue;
 		p->to[i] = own;
-		e = relay_suspect(p, found,
-				  &(struct flow_suspect){.what = FLOW_FORWARDED_OTHER,
-							 .first = x->node,
-							 .second = p->out->all[own].node,
-							 .beside = FLOW_NONE,
-							 .from = x->pos + range[0],
-							 .to = x->pos + range[1],
-							 .place = x->place + range[0]});
+		relay_suspect(p, found,
+			      &(struct flow_suspect){.what = FLOW_FORWARDED_OTHER,
+						     .first = x->node,
+						     .second = p->out->all[own].node,
+						     .beside = FLOW_NONE,
+						     .from = x->pos + range[0],
+						     .to = x->pos + range[1],
+						     .place = x->place + range[0]});
 	}
 	if (found->count == own_count)
-		return e;
+		return;
 	p->r->s->unfollowed_messages += found->count;
 	found->count = 0;
-	return e;
 }
 
 /* Messages [from, to), between two that were sent on, were not. The process sent nothing else meanwhile. */
-static int relay_gap(struct relay *p, uint32_t from, uint32_t to, struct relay_found *found)
+static void relay_gap(struct relay *p, uint32_t from, uint32_t to, struct relay_found *found)
 {
 	uint32_t before = p->to[from - 1], behind = p->to[to];
 	bool known =
@@ -306,9 +302,9 @@ static int relay_gap(struct relay *p, uint32_t from, uint32_t to, struct relay_f
 	if (!known) {
 		for (uint32_t i = from; i < to; i++)
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
-		return 0;
+		return;
 	}
-	return relay_suspect(
+	relay_suspect(
 		p, found,
 		&(struct flow_suspect){.what = FLOW_FORWARDED_NEVER,
 				       .first = relay_in(p, from)->node,
@@ -319,25 +315,20 @@ static int relay_gap(struct relay *p, uint32_t from, uint32_t to, struct relay_f
 				       .place = to - from > 1 ? -1 : relay_in(p, from)->place});
 }
 
-static int relay_dropped(struct relay *p, struct relay_found *found)
+static void relay_dropped(struct relay *p, struct relay_found *found)
 {
-	int e = 0;
-
-	for (uint32_t i = 1, from = 0; i < p->span && e >= 0; i++) {
+	for (uint32_t i = 1, from = 0; i < p->span; i++) {
 		if (p->to[i] == FLOW_NONE)
 			continue;
 		if (i > from + 1)
-			e = relay_gap(p, from + 1, i, found);
+			relay_gap(p, from + 1, i, found);
 		from = i;
 	}
-	return e;
 }
 
-static int relay_twice(struct relay *p, struct relay_found *found)
+static void relay_twice(struct relay *p, struct relay_found *found)
 {
-	int e = 0;
-
-	for (uint32_t k = 0; k < p->out->count && e >= 0; k++) {
+	for (uint32_t k = 0; k < p->out->count; k++) {
 		const struct relay_origin *o = &p->origins[k];
 		const struct flow_message *x;
 		uint32_t once;
@@ -348,16 +339,15 @@ static int relay_twice(struct relay *p, struct relay_found *found)
 		once = p->to[o->at - p->first];
 		if (x->common || once == k)
 			continue;
-		e = relay_suspect(p, found,
-				  &(struct flow_suspect){.what = FLOW_FORWARDED_TWICE,
-							 .first = p->out->all[once].node,
-							 .second = p->out->all[k].node,
-							 .beside = x->node,
-							 .from = x->pos,
-							 .to = x->pos + x->size,
-							 .place = x->place});
+		relay_suspect(p, found,
+			      &(struct flow_suspect){.what = FLOW_FORWARDED_TWICE,
+						     .first = p->out->all[once].node,
+						     .second = p->out->all[k].node,
+						     .beside = x->node,
+						     .from = x->pos,
+						     .to = x->pos + x->size,
+						     .place = x->place});
 	}
-	return e;
 }
 
 /* True if the later of two received messages was sent on before the earlier one, and no calls overlap. */
@@ -371,12 +361,11 @@ static bool relay_passed(const struct relay *p, uint32_t early, uint32_t late)
 	       flow_node_end(relay_node(p->r, b->node)) <= relay_node(p->r, a->node)->start;
 }
 
-static int relay_order(struct relay *p, struct relay_found *found)
+static void relay_order(struct relay *p, struct relay_found *found)
 {
 	uint32_t first = FLOW_NONE; /* of the later ones the first sent */
-	int e = 0;
 
-	for (uint32_t i = p->span; i-- > 0 && e >= 0;) {
+	for (uint32_t i = p->span; i-- > 0;) {
 		const struct flow_message *x = relay_in(p, i);
 
 		if (p->to[i] == FLOW_NONE || x->common)
@@ -384,7 +373,7 @@ static int relay_order(struct relay *p, struct relay_found *found)
 		if (first == FLOW_NONE || p->to[i] < p->to[first]) {
 			first = i;
 		} else if (relay_passed(p, i, first)) {
-			e = relay_suspect(
+			relay_suspect(
 				p, found,
 				&(struct flow_suspect){.what = FLOW_FORWARDED_LATE,
 						       .first = p->out->all[p->to[first]].node,
@@ -395,22 +384,20 @@ static int relay_order(struct relay *p, struct relay_found *found)
 						       .place = x->place});
 		}
 	}
-	return e;
 }
 
 /* Reports what happens seldom. */
-static int relay_report(struct relay *p, size_t times,
-			int (*find)(struct relay *p, struct relay_found *found))
+static void relay_report(struct relay *p, size_t times,
+			 void (*find)(struct relay *p, struct relay_found *found))
 {
 	struct relay_found found = {0};
-	int e = find(p, &found);
 
-	for (size_t i = 0; i < found.count && e >= 0; i++) {
+	find(p, &found);
+	for (size_t i = 0; i < found.count; i++) {
 		if (found.count * times <= p->forwarded)
-			e = flow_content_suspect(p->r->s, &found.all[i]);
+			flow_content_suspect(p->r->s, &found.all[i]);
 	}
 	free(found.all);
-	return e;
 }
 
 /* What was sent for each received message. */
@@ -435,24 +422,23 @@ static void relay_map(struct relay *p)
 	}
 }
 
-static int relay_verdicts(struct relay *p)
+static void relay_verdicts(struct relay *p)
 {
-	int e = 0;
-
 	if (p->in->unhashed || p->out->unhashed) {
 		for (uint32_t i = 0; i < p->span; i++)
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
-		return 0;
+		return;
 	}
-	e = relay_report(p, ALTERED_TIMES, relay_altered);
-	if (e >= 0 && p->one_way)
-		e = relay_report(p, RELAY_TIMES, relay_dropped);
-	if (e >= 0 && p->one_way)
-		e = relay_report(p, RELAY_TIMES, relay_twice);
-	return e < 0 || !p->one_way || !p->ordered ? e : relay_report(p, RELAY_TIMES, relay_order);
+	relay_report(p, ALTERED_TIMES, relay_altered);
+	if (!p->one_way)
+		return;
+	relay_report(p, RELAY_TIMES, relay_dropped);
+	relay_report(p, RELAY_TIMES, relay_twice);
+	if (p->ordered)
+		relay_report(p, RELAY_TIMES, relay_order);
 }
 
-static int relay_judge(struct relays *r, uint32_t out, const struct relay_pair *pair)
+static void relay_judge(struct relays *r, uint32_t out, const struct relay_pair *pair)
 {
 	const struct flow_sequence *in = &r->m->all[pair->in], *sent = &r->m->all[out];
 	struct relay p = {.r = r,
@@ -463,41 +449,41 @@ static int relay_judge(struct relays *r, uint32_t out, const struct relay_pair *
 			  .first = pair->first,
 			  .span = pair->last - pair->first + 1,
 			  .one_way = !relay_answers(r->m, in) && !relay_answers(r->m, sent)};
-	int e = 0;
 
 	if (pair->count < RELAY_LEAST || pair->count < p.span / RELAY_MOST * (RELAY_MOST - 1) ||
 	    (in->object == sent->object && in->address == sent->address))
-		return 0; /* it is not forwarded, or echoed */
+		return; /* it is not forwarded, or echoed */
 	p.to = malloc(p.span * sizeof(*p.to));
-	if (!p.to)
-		return -ENOMEM;
+	if (!p.to) {
+		flow_failed(r->s, -ENOMEM);
+		return;
+	}
 	relay_map(&p);
 	if (p.forwarded >= RELAY_LEAST && p.forwarded >= p.span / RELAY_MOST * (RELAY_MOST - 1))
-		e = relay_verdicts(&p);
+		relay_verdicts(&p);
 	free(p.to);
-	return e;
 }
 
 /* ---- all pairs ---- */
 
 /* Pairs of a sequence of sends with those from which its messages came. */
-static int relays_of(struct relays *r, uint32_t out)
+static void relays_of(struct relays *r, uint32_t out)
 {
 	const struct flow_sequence *q = &r->m->all[out];
 	_cleanup_(map_free) struct map of = {0};
-	struct relay_pair *all = NULL, *pair;
+	struct relay_pair *all = NULL;
 	size_t count = 0, cap = 0;
-	int e = 0;
 
-	for (uint32_t k = 0; k < q->count && e >= 0; k++) {
+	for (uint32_t k = 0; k < q->count; k++) {
 		const struct relay_origin *o = &r->origins[out][k];
+		struct relay_pair *pair;
 		bool is_new;
 
 		if (o->sequence == FLOW_NONE)
 			continue;
 		pair = array_of_key(all, count, cap, &of, o->sequence, &is_new);
 		if (!pair) {
-			e = -ENOMEM;
+			flow_failed(r->s, -ENOMEM);
 			break;
 		}
 		if (is_new)
@@ -506,27 +492,24 @@ static int relays_of(struct relays *r, uint32_t out)
 		pair->last = MAX(pair->last, o->at);
 		pair->count++;
 	}
-	for (size_t i = 0; i < count && e >= 0; i++)
-		e = relay_judge(r, out, &all[i]);
+	for (size_t i = 0; i < count && r->s->graph.r >= 0; i++)
+		relay_judge(r, out, &all[i]);
 	free(all);
-	return e;
 }
 
-int flow_relays_judge(struct flow_state *s)
+void flow_relays_judge(struct flow_state *s)
 {
-	struct relays r = {.s = s, .m = s->messages};
-	int e = relays_received(&r);
+	struct relays r = {.s = s, .m = &s->messages};
 
-	if (e >= 0)
-		e = relays_sent(&r);
-	for (uint32_t i = 0; i < r.m->count && e >= 0; i++) {
+	relays_received(&r);
+	flow_failed(s, relays_sent(&r));
+	for (uint32_t i = 0; i < r.m->count && s->graph.r >= 0; i++) {
 		if (r.origins[i])
-			e = relays_of(&r, i);
+			relays_of(&r, i);
 	}
 	for (size_t i = 0; i < r.m->count && r.origins; i++)
 		free(r.origins[i]);
 	free(r.origins);
 	free(r.own);
 	map_free(&r.received);
-	return e;
 }

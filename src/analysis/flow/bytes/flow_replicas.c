@@ -34,7 +34,6 @@ void flow_replicas_free(struct flow_verdicts *v)
 		return;
 	free(p->all);
 	map_free(&p->named);
-	buf_free(&p->said);
 	free(p);
 	v->replicas = NULL;
 }
@@ -42,9 +41,7 @@ void flow_replicas_free(struct flow_verdicts *v)
 /* A verdict is about the file: the replicas need not say the same again. */
 static void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
-	/* there may be two verdicts */
-	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)
-		v->left_out++;
+	flow_verdict_failed(v, map_set(&v->replicas->named, replica_name(v, object), 1));
 }
 
 /* ---- pairs of folders ---- */
@@ -64,10 +61,8 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 		if (p->folders[i].key == key)
 			return i;
 	}
-	if (p->folder_count == FLOW_FOLDERS_MAX) {
-		p->left_out++;
+	if (p->folder_count == FLOW_FOLDERS_MAX)
 		return FLOW_FOLDERS_MAX;
-	}
 	p->folders[p->folder_count] = (struct flow_folder){key, place, path, -1, FLOW_NONE, false};
 	return p->folder_count++;
 }
@@ -96,8 +91,10 @@ static int replicas_list(struct flow_verdicts *v)
 		base = names_base(path);
 		path.len -= base.len;
 		folder = replica_folder(p, o->place, path);
-		if (folder == FLOW_FOLDERS_MAX)
+		if (folder == FLOW_FOLDERS_MAX) {
+			v->uncompared++;
 			continue;
+		}
 		f = flow_replica_file(v, i);
 		if (p->folders[folder].process_id < 0)
 			p->folders[folder].process_id = f->process_id;
@@ -335,13 +332,19 @@ int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct
 	return buf_append(to, f->path.data, f->path.len - 1);
 }
 
-static int replicas_text(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			 int64_t to, struct buf *out)
+void flow_replicas_say(struct flow_verdicts *v, const struct flow_verdict *w)
 {
+	const struct flow_reference *ref = &w->ref;
+	int64_t from = ref->to ? ref->from : w->from, to = ref->to ? ref->to : w->to;
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
-	size_t n = flow_replicas_named(v, ref->object, g), right = n;
+	size_t n, right;
 	bool known = false;
 
+	buf_clear(&v->said);
+	if (ref->standing == FLOW_NOT_COMPARED || ref->object == FLOW_NONE)
+		return;
+	flow_replicas_name(v, ref->object);
+	n = right = flow_replicas_named(v, ref->object, g);
 	for (size_t i = 0; i < n; i++)
 		known |= g[i]->object == ref->object;
 	if (n > 1 && !known)
@@ -350,41 +353,17 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
 		bool differs = flow_replicas_differ_within(v, g[i]->object, other, from, to);
 
-		buf_printf(out, "%s", i ? ", " : "");
-		flow_replica_put_folder(v, g[i]->folder, out);
-		if (ref->unsure)
-			buf_printf(out, "%s", differs ? " other" : " as stored first");
+		buf_printf(&v->said, "%s", i ? ", " : "");
+		flow_replica_put_folder(v, g[i]->folder, &v->said);
+		if (ref->standing == FLOW_STORED_FIRST)
+			buf_printf(&v->said, "%s", differs ? " other" : " as stored first");
 		else
-			buf_printf(out, "%s",
-				   (known && ref->wrong ? !differs : differs) ? " differs"
-									      : " right");
+			buf_printf(&v->said, "%s",
+				   (known && ref->standing == FLOW_WRONG ? !differs : differs)
+					   ? " differs"
+					   : " right");
 	}
-	if (ref->unsure)
-		buf_printf(out, ": it is not known which is right");
-	return buf_status(out);
-}
-
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
-			      int64_t from, int64_t to)
-{
-	struct flow_replicas *p = v->replicas;
-
-	if (ref->object == FLOW_NONE)
-		return NULL;
-	flow_replicas_name(v, ref->object);
-	buf_clear(&p->said);
-	if (replicas_text(v, ref, from, to, &p->said) < 0 || !p->said.len)
-		return NULL;
-	return buf_str(&p->said);
-}
-
-void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			    int64_t to)
-{
-	_cleanup_buf_ struct buf text = {0};
-	int r = ref->object == FLOW_NONE ? 0 : replicas_text(v, ref, from, to, &text);
-
-	flow_verdict_failed(v, r);
-	if (r >= 0 && text.len)
-		flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	if (ref->standing == FLOW_STORED_FIRST)
+		buf_printf(&v->said, ": it is not known which is right");
+	flow_verdict_failed(v, buf_status(&v->said));
 }

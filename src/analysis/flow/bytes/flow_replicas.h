@@ -33,9 +33,7 @@ struct flow_replicas {
 		pieces_equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
 	/* [a][b]: start of the last common file in b; INT64_MIN: never */
 	int64_t newest[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	uint64_t left_out;
 	struct map named; /* names that have a verdict */
-	struct buf said;  /* text of flow_replicas_say() */
 };
 
 const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object);

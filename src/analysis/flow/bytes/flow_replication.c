@@ -50,12 +50,6 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 	return best;
 }
 
-static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
-{
-	return names_process_of(v->s->dims,
-				flow_node_thread(&v->s->graph, &v->s->graph.nodes[node]));
-}
-
 /* Sorts by sender and receiver: each member after the one from which it got the bytes, as far as known; otherwise by time. */
 static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
 {
@@ -71,9 +65,9 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 			bool root = m[k].source == FLOW_NONE;
 
 			for (size_t j = 0; j < n && !i && !root; j++)
-				root |= m[j].process == replica_process(v, m[k].source);
+				root |= m[j].process == flow_node_process(v->s, m[k].source);
 			if (i ? m[k].source == FLOW_NONE ||
-					    replica_process(v, m[k].source) != m[i - 1].process
+					    flow_node_process(v->s, m[k].source) != m[i - 1].process
 			      : root)
 				continue;
 			struct member next = m[k];
@@ -95,12 +89,13 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 
 		r = store_recording_count(v->s->run->store) > 1
 			    ? flow_place_name(v->s, flow_node_place(&v->s->graph, s), to)
-			    : names_process(v->s->dims, replica_process(v, m[0].source), to);
+			    : names_process(v->s->dims, flow_node_process(v->s, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		bool chained = i ? m[i].source != FLOW_NONE &&
-					       replica_process(v, m[i].source) == m[i - 1].process
-				 : m[0].source != FLOW_NONE;
+		bool chained =
+			i ? m[i].source != FLOW_NONE &&
+					flow_node_process(v->s, m[i].source) == m[i - 1].process
+			  : m[0].source != FLOW_NONE;
 
 		buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
 		r = flow_replica_put_folder(v, m[i].replica->folder, to);
@@ -128,21 +123,12 @@ static int replication_add(const struct flow_verdicts *v, struct chain *chains, 
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t last = flow_replica_file(v, g[i]->object)->last;
-		const struct flow_node *w = &v->s->graph.nodes[last];
 
-		m[i] = (struct member){g[i],
-				       flow_clock_corrected(v->s->clocks,
-							    flow_node_place(&v->s->graph, w),
-							    flow_node_end(w)),
-				       source_of(v, g[i]->object), replica_process(v, last)};
+		m[i] = (struct member){g[i], flow_time_end(v->s, last), source_of(v, g[i]->object),
+				       flow_node_process(v->s, last)};
 	}
 	chain_order(v, m, n);
-	origin = m[0].source == FLOW_NONE
-			 ? first_of(m, n)
-			 : flow_clock_corrected(
-				   v->s->clocks,
-				   flow_node_place(&v->s->graph, &v->s->graph.nodes[m[0].source]),
-				   v->s->graph.nodes[m[0].source].start);
+	origin = m[0].source == FLOW_NONE ? first_of(m, n) : flow_time_start(v->s, m[0].source);
 	r = chain_text(v, m, n, &text);
 	if (r < 0)
 		return r;

@@ -76,20 +76,13 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 		      uint32_t out_spot, bool differs)
 {
 	struct flow_roles *roles = v->roles;
-	uint64_t key = flow_role_key(v, process_id, in_spot, out_spot), at, before,
+	uint64_t key = flow_role_key(v, process_id, in_spot, out_spot), before,
 		 source = hash_u64(key ^ (uint64_t)in_spot << 4);
-	struct flow_role *role;
-	int r;
+	struct flow_role *role =
+		array_of_key(roles->all, roles->count, roles->cap, &roles->of, key, NULL);
 
-	if (!map_get(&roles->of, key, &at)) {
-		at = roles->count;
-		if (array_add(roles->all, roles->count, roles->cap, (struct flow_role){0}) < 0)
-			return -ENOMEM;
-		r = map_set(&roles->of, key, at);
-		if (r < 0)
-			return r;
-	}
-	role = &roles->all[at];
+	if (!role)
+		return -ENOMEM;
 	role->equal += !differs;
 	role->differ += differs;
 	if (!map_get(&roles->sources, source, &before)) {

@@ -30,17 +30,8 @@ static const struct flow_node *node_of(const struct flow_verdicts *v, uint32_t n
 /* "n2 store 9921" */
 static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
 {
-	const struct flow_node *n = node_of(v, node);
-	int r = 0;
-
-	if (store_recording_count(v->s->run->store) > 1)
-		r = flow_place_name(v->s, flow_node_place(&v->s->graph, n), to);
-	if (r >= 0 && to->len)
-		r = buf_printf(to, " ");
-	return r < 0 ? r
-		     : names_process(
-			       v->s->dims,
-			       names_process_of(v->s->dims, flow_node_thread(&v->s->graph, n)), to);
+	return flow_put_process(v->s, flow_node_place(&v->s->graph, node_of(v, node)),
+				flow_node_process(v->s, node), to);
 }
 
 static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
@@ -64,68 +55,67 @@ static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side
 }
 
 /* "recvfrom(n1)" */
-static int verdict_put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot,
-			    enum flow_side mine, struct buf *to)
+static int verdict_put_call(const struct flow_verdicts *v, struct flow_seen of, struct buf *to)
 {
 	char room[32];
-	int r = buf_printf(to, "%s(", op_name(node_of(v, node)->op, room));
+	int r = buf_printf(to, "%s(", op_name(node_of(v, of.node)->op, room));
 
-	r = r < 0 ? r : put_spot(v, spot, mine, to);
+	r = r < 0 ? r : put_spot(v, of.spot, of.side, to);
 	return r < 0 ? r : buf_printf(to, ")");
-}
-
-int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
-{
-	const struct flow_node *n = node_of(v, node);
-
-	return flow_clock_corrected(v->s->clocks, flow_node_place(&v->s->graph, n), n->start);
 }
 
 /* ---- rows ---- */
 
-void flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
-			   enum flow_side mine, const char *text)
+void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct flow_seen of,
+			   const char *text)
 {
 	_cleanup_buf_ struct buf who = {0}, call = {0};
 	struct answer_list *t = v->evidence;
 	int r = 0;
 
-	if (node != FLOW_NONE) {
-		r = verdict_put_who(v, node, &who);
+	if (v->full)
+		return;
+	if (of.node != FLOW_NONE) {
+		r = verdict_put_who(v, of.node, &who);
 		if (r >= 0)
-			r = verdict_put_call(v, node, spot, mine, &call);
+			r = verdict_put_call(v, of, &call);
 	}
 	answer_list_int(t, v->count);
 	answer_list_str(t, label);
 	answer_list_some(t, buf_bytes(&who));
 	answer_list_some(t, buf_bytes(&call));
-	answer_list_known(t, node != FLOW_NONE ? flow_verdict_time(v, node) : -1);
+	answer_list_known(t, of.node != FLOW_NONE ? flow_time_start(v->s, of.node) : -1);
 	answer_list_str(t, text);
 	flow_verdict_failed(v, r);
 }
 
-static void verdict_put_op(struct flow_verdicts *v, uint32_t node, uint32_t spot,
-			   enum flow_side mine)
+void flow_verdict_replicas(struct flow_verdicts *v)
+{
+	if (v->said.len)
+		flow_verdict_evidence(v, "replicas", FLOW_UNSEEN, buf_str(&v->said));
+}
+
+static void verdict_put_op(struct flow_verdicts *v, struct flow_seen of)
 {
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf call = {0};
 
-	if (node == FLOW_NONE) {
+	if (of.node == FLOW_NONE) {
 		for (int i = 0; i < 3; i++)
 			answer_list_null(t);
 		return;
 	}
-	flow_verdict_failed(v, verdict_put_call(v, node, spot, mine, &call));
+	flow_verdict_failed(v, verdict_put_call(v, of, &call));
 	answer_list_some(t, buf_bytes(&call));
-	answer_list_int(t, flow_verdict_time(v, node));
-	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, node)));
+	answer_list_int(t, flow_time_start(v->s, of.node));
+	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, of.node)));
 }
 
 /* Note about missing calls that could affect the verdict. */
 static const char *verdict_note(const struct flow_verdicts *v, const struct flow_verdict *w)
 {
 	int64_t from = INT64_MAX, to = INT64_MIN;
-	const uint32_t nodes[] = {w->first, w->second};
+	const uint32_t nodes[] = {w->first.node, w->second.node};
 
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		if (nodes[i] == FLOW_NONE)
@@ -145,26 +135,30 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 }
 
 static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
-			     struct batch_row *row, uint32_t node, uint32_t spot,
-			     enum flow_side side)
+			     struct batch_row *row, struct flow_seen of)
 {
 	_cleanup_buf_ struct buf call = {0};
-	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
+	int r = of.node == FLOW_NONE ? 0 : verdict_put_call(v, of, &call);
 	int64_t row_id;
 
-	if (r < 0 || node == FLOW_NONE)
+	if (r < 0 || of.node == FLOW_NONE)
 		return r;
 	row_set_bytes(row, name, call.data, call.len);
-	row_id = flow_node_row(&v->s->graph, node_of(v, node));
+	row_id = flow_node_row(&v->s->graph, node_of(v, of.node));
 	row_set_if(row, row_id >= 0, op, row_id);
 	return row->r;
+}
+
+static uint32_t verdict_first(const struct flow_verdict *w)
+{
+	return w->first.node == FLOW_NONE ? w->second.node : w->first.node;
 }
 
 /* Adds it as a row of table verdict. */
 static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict *w,
 			const struct flow_node *by)
 {
-	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
+	const struct flow_node *first = node_of(v, verdict_first(w));
 	int64_t process = names_process_of(v->s->dims, flow_node_thread(&v->s->graph, by)),
 		dur = flow_node_end(by) - first->start;
 	const char *note = verdict_note(v, w);
@@ -183,33 +177,34 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 		   flow_object_file(v->s, w->object));
 	row_set(&row, VERDICT_POS, w->from);
 	row_set(&row, VERDICT_STOP_POS, w->to);
-	if (w->second_observation)
-		row_set_str(&row, VERDICT_SEEN, w->second_observation);
+	if (v->said.len)
+		row_set_bytes(&row, VERDICT_SEEN, v->said.data, v->said.len);
 	if (note)
 		row_set_str(&row, VERDICT_NOTE, note);
 	r = row.r;
 	if (r < 0)
 		return r;
-	r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first, w->first_spot,
-			      w->first_side);
-	if (r < 0)
-		return r;
-	return verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
-				 w->second_spot, w->second_side);
+	r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first);
+	return r < 0 ? r
+		     : verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second);
 }
 
 void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 {
 	const struct flow_node *by =
-		w->by ?: node_of(v, w->second == FLOW_NONE ? w->first : w->second);
+		w->by ?: node_of(v, w->second.node == FLOW_NONE ? w->first.node : w->second.node);
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf host = {0};
 	int64_t process = names_process_of(v->s->dims, flow_node_thread(&v->s->graph, by));
 	struct bytes name = w->unsure ? (struct bytes){0} : names_program(v->s->dims, process);
 	int r = w->unsure ? 0 : flow_place_name(v->s, flow_node_place(&v->s->graph, by), &host);
 
-	v->count++;
-	answer_list_int(t, v->count);
+	v->full = flow_verdicts_full(v);
+	v->left_out += v->full;
+	if (v->full)
+		return;
+	flow_replicas_say(v, w);
+	answer_list_int(t, ++v->count);
 	answer_list_str(t, w->what);
 	answer_list_some(t, w->object == FLOW_NONE ? (struct bytes){0}
 			    : !w->by && v->s->objects[w->object].place ==
@@ -218,23 +213,20 @@ void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 				    : names_base(flow_object_name(v->s, w->object)));
 	answer_list_int(t, w->from);
 	answer_list_int(t, w->to);
-	answer_list_int(t, w->bytes);
+	answer_list_int(t, w->to - w->from);
 	answer_list_some(t, buf_bytes(&host));
 	answer_list_some(t, name);
 	answer_list_if(t, !w->unsure, names_pid(v->s->dims, flow_node_thread(&v->s->graph, by)));
-	verdict_put_op(v, w->first, w->first_spot, w->first_side);
-	verdict_put_op(v, w->second, w->second_spot, w->second_side);
-	answer_list_str(t, w->second_observation);
+	verdict_put_op(v, w->first);
+	verdict_put_op(v, w->second);
+	answer_list_some(t, buf_bytes(&v->said));
 	answer_list_str(t, verdict_note(v, w));
 	flow_verdict_failed(v, r < 0 ? r : verdict_keep(v, w, by));
 }
 
-bool flow_verdicts_full(struct flow_verdicts *v)
+bool flow_verdicts_full(const struct flow_verdicts *v)
 {
-	if (v->count < VERDICTS_MAX)
-		return false;
-	v->left_out++;
-	return true;
+	return v->count >= VERDICTS_MAX;
 }
 
 /* ---- streams and read-backs ---- */
@@ -281,71 +273,59 @@ static const struct suspect_words {
 				 false, true},
 };
 
-/* The spot of a call of a suspicion, by its direction. */
-static uint32_t suspect_spot(const struct flow_suspect *w, enum flow_side side)
+/* A call of a suspicion, with its spot by its direction. */
+static struct flow_seen suspect_call(const struct flow_suspect *w, uint32_t node,
+				     enum flow_side side)
 {
-	return suspect_words[w->what].forwarded && side == FLOW_SEND ? w->out_spot : w->spot;
+	bool out = suspect_words[w->what].forwarded && side == FLOW_SEND;
+
+	return (struct flow_seen){node, out ? w->out_spot : w->spot, side};
 }
 
 /* Names the file in which a process stored what it did not send on as it came, if there is one. */
-static struct flow_reference suspect_place(struct flow_verdicts *v, const struct flow_suspect *w,
-					   struct flow_verdict *row)
+static void suspect_place(const struct flow_verdicts *v, const struct flow_suspect *w,
+			  struct flow_verdict *row)
 {
 	int64_t range[2] = {w->place, w->place + w->to - w->from};
-	struct flow_reference ref = {FLOW_NONE, false};
 	struct flow_place place;
 
 	if (!suspect_words[w->what].forwarded || w->place < 0 ||
-	    !flow_stored_by(v,
-			    names_process_of(v->s->dims,
-					     flow_node_thread(&v->s->graph, node_of(v, w->first))),
-			    w->spot, range, &place))
-		return ref;
-	row->object = ref.object = place.object;
+	    !flow_stored_by(v, flow_node_process(v->s, w->first), w->spot, 0, range, &place))
+		return;
+	row->object = place.object;
+	row->ref = (struct flow_reference){FLOW_RIGHT, place.object};
 	row->from = place.pos;
 	row->to = place.pos + range[1] - range[0];
-	row->bytes = row->to - row->from;
-	row->second_observation = flow_replicas_say(v, &ref, row->from, row->to);
-	return ref;
 }
 
 static void verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
 {
 	const struct suspect_words *words = &suspect_words[w->what];
-	enum flow_side second_side = words->forwarded ? FLOW_SEND : FLOW_RECEIVE;
-	struct flow_verdict row = {.what = words->what,
-				   .object = w->object,
-				   .from = flow_stream_pos(v, w->spot, w->from),
-				   .to = flow_stream_pos(v, w->spot, w->to),
-				   .bytes = w->to - w->from,
-				   .first = w->first,
-				   .second = w->second,
-				   .first_spot = suspect_spot(w, words->first_side),
-				   .second_spot = suspect_spot(w, second_side),
-				   .first_side = words->first_side,
-				   .second_side = second_side,
-				   .absence = w->what == FLOW_NEVER_RECEIVED ||
-					      w->what == FLOW_FORWARDED_NEVER,
-				   .unsure = words->sent_bytes || w->unsure,
-				   .note = words->note};
-	struct flow_reference ref = suspect_place(v, w, &row);
+	struct flow_verdict row = {
+		.what = words->what,
+		.object = w->object,
+		.from = flow_stream_pos(v, w->spot, w->from),
+		.to = flow_stream_pos(v, w->spot, w->to),
+		.first = suspect_call(w, w->first, words->first_side),
+		.second = suspect_call(w, w->second, words->forwarded ? FLOW_SEND : FLOW_RECEIVE),
+		.absence = w->what == FLOW_NEVER_RECEIVED || w->what == FLOW_FORWARDED_NEVER,
+		.unsure = words->sent_bytes || w->unsure,
+		.note = words->note};
 
+	suspect_place(v, w, &row);
 	if (w->what == FLOW_READ_BACK && w->beside != FLOW_NONE) {
 		row.by = node_of(v, w->beside);
 		row.note = "the process stored them through a mapping of the file";
 	}
-	if (flow_verdicts_full(v))
-		return;
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, words->first, w->first, row.first_spot, words->first_side,
+	flow_verdict_evidence(v, words->first, row.first,
 			      words->second ? NULL : "and not sent on, although the others are");
 	if (w->beside != FLOW_NONE)
-		flow_verdict_evidence(v, words->beside, w->beside, suspect_spot(w, words->side),
-				      words->side, NULL);
-	if (words->second)
-		flow_verdict_evidence(v, words->second, w->second, row.second_spot, second_side,
+		flow_verdict_evidence(v, words->beside, suspect_call(w, w->beside, words->side),
 				      NULL);
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	if (words->second)
+		flow_verdict_evidence(v, words->second, row.second, NULL);
+	flow_verdict_replicas(v);
 }
 
 /* ---- differences within a process ---- */
@@ -363,11 +343,6 @@ static int compare_out(const void *a, const void *b, void *arg)
 			       *q = &links[*(const uint32_t *)b];
 
 	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->out_pos, q->out_pos);
-}
-
-static int range_add(struct flow_ranges *to, const struct flow_range *r)
-{
-	return array_add(to->all, to->count, to->cap, *r);
 }
 
 /* True if nearly everything sent on a stream answers requests from it; and of messages, which flow_relays.c judges. */
@@ -411,30 +386,37 @@ static void range_through_file(const struct flow_verdicts *v, struct flow_range 
 	k->to += apart;
 }
 
+/* Adds what a process stored or forwarded: equal bytes, or a difference. */
+static int range_add(struct flow_verdicts *v, const struct flow_link *k, bool differs)
+{
+	struct flow_ranges *to = k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent;
+	const struct flow_range add = {.process_id = k->process_id,
+				       .in_spot = k->in_spot,
+				       .out_spot = k->out_spot,
+				       .from = k->in_pos,
+				       .to = k->in_pos + k->bytes,
+				       .out_pos = k->out_pos,
+				       .in = k->in,
+				       .out = k->out,
+				       .differs = differs,
+				       .doubtful =
+					       !differs && v->s->links.segments[k->segment].copied,
+				       .pulled = is_pulled(v, k->out_spot)};
+
+	return array_add(to->all, to->count, to->cap, add);
+}
+
 /* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
 static int ranges_make(struct flow_verdicts *v)
 {
 	const struct flow_links *l = &v->s->links;
 	int r = 0;
 
-	for (size_t i = 0; i < l->link_count && r >= 0; i++) {
-		const struct flow_link *k = &l->links[i];
-
-		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-			      &(struct flow_range){
-				      k->process_id, k->in_spot, k->out_spot, k->in_pos,
-				      k->in_pos + k->bytes, k->out_pos, k->in, k->out, false,
-				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
-	}
+	for (size_t i = 0; i < l->link_count && r >= 0; i++)
+		r = range_add(v, &l->links[i], false);
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
-		const struct flow_link *k = &l->differences[i];
-
-		if (!k->edge)
-			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-				      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
-							   k->in_pos, k->in_pos + k->bytes,
-							   k->out_pos, k->in, k->out, true, false,
-							   is_pulled(v, k->out_spot)});
+		if (!l->differences[i].edge)
+			r = range_add(v, &l->differences[i], true);
 	}
 	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
 	if (!v->by_out)
@@ -586,20 +568,15 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_link *d, s
 		return 0;
 	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {
-		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
-			sent[] = {from + apart, to + apart};
+		int64_t range[] = {from, to};
 		struct flow_place place;
 
-		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
-			if (flow_stored_behind(v, d->out_spot, sent, &place)) {
-				range[0] = sent[0] - apart;
-				range[1] = sent[1] - apart;
-			} else if (flow_spot_log(v, d->process_id, d->in_spot)) {
-				place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
-							    .pos = from};
-			} else {
+		if (!flow_stored_by(v, d->process_id, d->in_spot, 0, range, &place) &&
+		    !flow_stored_behind(v, d->out_spot, d->out_pos - d->in_pos, range, &place)) {
+			if (!flow_spot_log(v, d->process_id, d->in_spot))
 				break;
-			}
+			place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
+						    .pos = from};
 		}
 		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
 		from = range[1];
@@ -619,22 +596,20 @@ static int compare_hits(const void *a, const void *b)
 /* Evidence of who stored at the other end what was sent. */
 static void evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 {
-	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
 	int64_t at = h->d->out_pos + h->from - h->d->in_pos;
-	uint32_t task = c->ends[FLOW_RECEIVE].task;
 	_cleanup_buf_ struct buf text = {0};
-	const struct flow_range *k;
+	const struct flow_range *k =
+		flow_range_in(&v->stored, flow_end_process(v->s, h->d->out_spot, FLOW_RECEIVE),
+			      h->d->out_spot, at, at + 1);
 	int r;
 
-	if (task == FLOW_NONE)
-		return;
-	k = flow_range_in(&v->stored, v->s->tasks[task].process_id, h->d->out_spot, at, at + 1);
 	if (!k || k->differs)
 		return;
 	buf_printf(&text, "what ");
 	r = verdict_put_who(v, h->d->out, &text);
 	flow_verdict_failed(v, r < 0 ? r : buf_printf(&text, " sent"));
-	flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND, buf_str(&text));
+	flow_verdict_evidence(v, "stored", (struct flow_seen){k->out, k->out_spot, FLOW_SEND},
+			      buf_str(&text));
 }
 
 static void evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
@@ -643,8 +618,8 @@ static void evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
 	char differ[64];
 
 	snprintf(differ, sizeof(differ), "%lld B differ", (long long)(h->to - h->from));
-	flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out,
-			      h->d->out_spot, FLOW_SEND, differ);
+	flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong",
+			      (struct flow_seen){h->d->out, h->d->out_spot, FLOW_SEND}, differ);
 	if (!file)
 		evidence_stored(v, h);
 }
@@ -652,36 +627,30 @@ static void evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
 /* Differences of the same bytes, for instance one that was stored and one that was sent. */
 static void verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
 {
-	struct flow_reference ref = {h->object, false};
 	struct flow_verdict row = {.what = "altered",
 				   .object = h->object,
 				   .from = h->pos,
-				   .first = h->d->in,
-				   .second = h->d->out,
-				   .first_spot = h->d->in_spot,
-				   .second_spot = h->d->out_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND};
+				   .first = {h->d->in, h->d->in_spot, FLOW_RECEIVE},
+				   .second = {h->d->out, h->d->out_spot, FLOW_SEND},
+				   .ref = {FLOW_RIGHT, h->object}};
 	int64_t to = h->to;
 
-	if (flow_verdicts_full(v))
-		return;
 	for (size_t i = 0; i < n; i++) {
 		to = MAX(to, h[i].to);
-		ref.wrong |= (h[i].d->out_spot & FLOW_SPOT_FILE) != 0;
+		if (h[i].d->out_spot & FLOW_SPOT_FILE)
+			row.ref.standing = FLOW_WRONG;
 	}
 	row.to = row.from + to - h->from;
-	row.bytes = to - h->from;
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	if (!row.second_observation)
+	flow_replicas_say(v, &row);
+	if (!v->said.len)
 		row.note =
 			"no second observation: another thread may have changed the buffer while "
 			"a call ran";
 	flow_verdict_put(v, &row);
-	flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE, NULL);
+	flow_verdict_evidence(v, "received right", row.first, NULL);
 	for (size_t i = 0; i < n; i++)
 		evidence_hit(v, &h[i]);
-	flow_replicas_evidence(v, &ref, row.from, row.to);
+	flow_verdict_replicas(v);
 }
 
 static void verdicts_altered(struct flow_verdicts *v)
@@ -715,6 +684,7 @@ void flow_verdicts_free(struct flow_verdicts *v)
 	free(v->sent.all);
 	free(v->by_out);
 	map_free(&v->stored_from);
+	buf_free(&v->said);
 	flow_roles_free(v);
 	flow_replicas_free(v);
 }

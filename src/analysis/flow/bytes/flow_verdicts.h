@@ -39,23 +39,45 @@ struct flow_verdicts {
 	struct batch *keep; /* rows of table verdict; NULL */
 	int r;		    /* the first error in adding rows: later ones need not check for it */
 	int64_t count;
-	uint64_t left_out;
+	bool full;	     /* the last verdict was left out, and so is its evidence */
+	uint64_t left_out;   /* verdicts beyond the limit */
+	uint64_t uncompared; /* files in folders beyond FLOW_FOLDERS_MAX */
 	struct flow_ranges stored, sent;
 	uint32_t *by_out; /* links sorted by where they went */
 	/* spot of a file -> the first entry of `stored` that came over a stream */
 	struct map stored_from;
 	struct flow_replicas *replicas;
 	struct flow_roles *roles;
+	struct buf said; /* text of the last verdict about replicas */
+};
+
+/* A call of a verdict, and the spot at which it moved the bytes. */
+struct flow_seen {
+	uint32_t node, spot; /* node FLOW_NONE: no call */
+	enum flow_side side;
+};
+#define FLOW_UNSEEN ((struct flow_seen){.node = FLOW_NONE})
+
+/* Whether a file is known to have right bytes in a range: the other files of its name are compared with it. */
+enum flow_standing {
+	FLOW_NOT_COMPARED,
+	FLOW_RIGHT,
+	FLOW_WRONG,
+	FLOW_STORED_FIRST, /* it is not known which is right */
+};
+struct flow_reference {
+	enum flow_standing standing;
+	uint32_t object;  /* FLOW_NONE: not compared */
+	int64_t from, to; /* to 0: in the range of the verdict */
 };
 
 struct flow_verdict {
 	const char *what;
 	uint32_t object; /* the file; FLOW_NONE */
-	int64_t from, to, bytes;
-	uint32_t first, second; /* calls; FLOW_NONE: none */
-	uint32_t first_spot, second_spot;
-	enum flow_side first_side, second_side;
-	const char *second_observation, *note;
+	int64_t from, to;
+	struct flow_seen first, second;
+	struct flow_reference ref;
+	const char *note;
 	bool absence;		    /* inferred from the absence of a call */
 	bool unsure;		    /* no single process is at fault for certain: none is named */
 	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
@@ -73,13 +95,14 @@ struct flow_place {
 int flow_verdicts_make(struct flow_verdicts *v);
 void flow_verdicts_free(struct flow_verdicts *v);
 
-/* The start of a call by the first recording's clock. */
-int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
-bool flow_verdicts_full(struct flow_verdicts *v);
+/* True at the limit: flow_verdict_put() only counts further ones. */
+bool flow_verdicts_full(const struct flow_verdicts *v);
 void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
-/* Adds a line below the last verdict. */
-void flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
-			   enum flow_side mine, const char *text);
+/* Adds a line below the last verdict: about a call, or a text alone (FLOW_UNSEEN). */
+void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct flow_seen of,
+			   const char *text);
+/* What is known of the replicas, as the last line below it. */
+void flow_verdict_replicas(struct flow_verdicts *v);
 /* Notes an error, unless there is one already. */
 static inline void flow_verdict_failed(struct flow_verdicts *v, int r)
 {
@@ -97,13 +120,16 @@ size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
 /* The end of the links that continue this one, on both sides. */
 int64_t flow_out_end(const struct flow_verdicts *v, size_t i);
 
-/* Each clips a range of a stream to the part in a single file. False: none; the range may have been clipped anyway. */
+/*
+ * Each clips a range of a stream to the part in a single file; `apart` is added to its positions for those of the spot.
+ * False: none; the range is then as it was.
+ */
 /* Where a process stores what it receives from the stream. */
-bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot, int64_t apart,
 		    int64_t range[2], struct flow_place *ret);
 /* Where processes store it that receive it from the stream, directly or through another one. */
-bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
-			struct flow_place *ret);
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t apart,
+			int64_t range[2], struct flow_place *ret);
 /* Where processes store it that sent it, directly or through another one; or the file from which it was read. */
 bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
 			struct flow_place *ret);
@@ -144,17 +170,8 @@ void flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
-/* A file for which it is known whether the bytes in question are wrong. */
-struct flow_reference {
-	uint32_t object;
-	bool wrong;
-	bool unsure; /* it is not known whether they are, but it was stored first */
-};
-/* What other replicas of the file have in this range, as text valid until the next call; NULL: there are none. */
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
-			      int64_t from, int64_t to);
-void flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			    int64_t to);
+/* Sets v->said: what other replicas of the verdict's reference have in its range; empty: there are none. */
+void flow_replicas_say(struct flow_verdicts *v, const struct flow_verdict *w);
 /* True if another file of the name has these bytes as received over a socket, as they were here. */
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d);
 /* The file with the same name that a process wrote last; FLOW_NONE: none. */

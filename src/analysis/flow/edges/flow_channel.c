@@ -12,17 +12,7 @@
 #define GHOSTS	   512
 #define SAME_MAX   64 /* edges of a node searched for an existing equal one */
 
-static bool is_same_clock(const struct flow_channel *c)
-{
-	return !c->apart;
-}
-
 /* ---- edges ---- */
-
-static uint32_t edge_bytes(int64_t n)
-{
-	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
-}
 
 /* True if the two calls have an edge. If it is contested, its range is then that of both. */
 static bool edge_widened(struct flow_graph *g, const struct flow_edge *x)
@@ -38,27 +28,24 @@ static bool edge_widened(struct flow_graph *g, const struct flow_edge *x)
 		if (y->certainty == CERTAINTY_CONTESTED) {
 			pos = MIN(pos, x->pos);
 			y->pos = flow_edge_pos(pos);
-			y->bytes = edge_bytes(end - pos);
+			y->bytes = flow_edge_bytes(end - pos);
 		}
 		return true;
 	}
 	return false;
 }
 
-static int channel_edge(struct flow_channels *all, struct flow_channel *c,
-			const struct flow_edge *e)
+static void channel_edge(struct flow_channels *all, struct flow_channel *c,
+			 const struct flow_edge *e)
 {
 	struct flow_edge edge = *e;
-	int r;
 
-	if (e->certainty == CERTAINTY_CONTESTED && edge_widened(all->graph, e))
-		return 0;
+	if (!e->certain && edge_widened(all->graph, e))
+		return;
 	edge.via = c->via;
 	edge.chain = c->chain;
-	r = flow_graph_edge(all->graph, &edge);
-	if (r > 0)
+	if (flow_graph_edge(all->graph, &edge))
 		c->chain = (uint32_t)all->graph->edge_count - 1;
-	return r < 0 ? r : 0;
 }
 
 /* Offset of an end's positions if it has sequence numbers and the other end counts from 0. */
@@ -68,15 +55,14 @@ static int64_t channel_shift(const struct flow_channel *c, enum flow_side side)
 }
 
 /* Bytes that both moved according to the order of return; or, if that is uncertain, that both may have moved. */
-static int channel_join(struct flow_channels *all, struct flow_channel *c, struct flow_item *s,
-			struct flow_item *r)
+static void channel_join(struct flow_channels *all, struct flow_channel *c, struct flow_item *s,
+			 struct flow_item *r)
 {
 	int64_t shift[2] = {channel_shift(c, FLOW_SEND), channel_shift(c, FLOW_RECEIVE)};
 	int64_t s_pos = s->pos - shift[0], r_pos = r->pos - shift[1];
 	int64_t from = MAX(s_pos, r_pos), to = MIN(s_pos + s->bytes, r_pos + r->bytes);
 	bool sure = s->exact && r->exact && !c->ambiguous, meet = from < to,
-	     late = is_same_clock(c) && s->start >= r->end;
-	int err;
+	     late = !c->apart && s->start >= r->end;
 
 	if (meet) {
 		s->left -= to - from;
@@ -89,19 +75,16 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 		to = MIN(s->high - shift[0], r->high - shift[1]);
 	}
 	if (from >= to || (late && !meet))
-		return 0;
-	err = channel_edge(
-		all, c,
-		&(struct flow_edge){
-			.from = s->node,
-			.to = r->node,
-			.pos = from + shift[1],
-			.bytes = edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
-			.file_id = r->file_id,
-			.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
-	return err >= 0 && all->pair && sure && meet && c->apart
-		       ? all->pair(all->arg, c, s->node, r->node)
-		       : err;
+		return;
+	channel_edge(all, c,
+		     &(struct flow_edge){.from = s->node,
+					 .to = r->node,
+					 .pos = from + shift[1],
+					 .bytes = c->messages ? MIN(s->moved, r->moved) : to - from,
+					 .file_id = r->file_id,
+					 .certain = sure && !late});
+	if (all->pair && sure && meet && c->apart)
+		all->pair(all->arg, c, s->node, r->node);
 }
 
 /* ---- calls that overlap ---- */
@@ -168,43 +151,39 @@ static int channel_past_compare(const void *a, const void *b)
  * on, by up to as many bytes, and went to the calls that are recorded as receiving those positions. Those that earlier
  * calls like x have moved on are not in order of position.
  */
-static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			   const struct flow_item *x, struct channel_ghosts *ghosts)
+static void channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			    const struct flow_item *x, struct channel_ghosts *ghosts)
 {
-	int r = 0;
-
 	array_sort(ghosts->past, ghosts->past_count, channel_past_compare);
 	for (size_t i = 0; i < ghosts->past_count; i++) {
 		const struct channel_past *p = &ghosts->past[i];
 
-		for (size_t k = i + 1; k < ghosts->past_count && r >= 0; k++) {
+		for (size_t k = i + 1; k < ghosts->past_count; k++) {
 			const struct channel_past *q = &ghosts->past[k];
 			struct flow_edge add = {.from = side == FLOW_SEND ? p->mine : q->theirs,
 						.to = side == FLOW_SEND ? q->theirs : p->mine,
 						.pos = q->from,
-						.bytes = edge_bytes(q->to - q->from),
-						.file_id = q->file_id,
-						.certainty = CERTAINTY_CONTESTED};
+						.bytes = q->to - q->from,
+						.file_id = q->file_id};
 
 			if (q->from >= p->to + x->bytes)
 				break;
 			if (q->mine != p->mine)
-				r = channel_edge(all, c, &add);
+				channel_edge(all, c, &add);
 		}
 	}
-	return r;
 }
 
 /* Calls of the same end that returned while x ran: those that wait, and those already joined. */
-static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			   struct flow_item *x, struct channel_ghosts *ghosts)
+static void channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			    struct flow_item *x, struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
 	uint32_t e = c->chain, other = FLOW_NONE;
 	/* edges have the receiver's positions */
 	int64_t apart = channel_shift(c, side) - channel_shift(c, FLOW_RECEIVE);
-	int misses = 0, steps = 0, r = 0;
+	int misses = 0, steps = 0;
 
 	c->shared = true;
 	x->exact = false;
@@ -220,7 +199,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		item_widen(y, x->bytes);
 		x->low = MIN(x->low, y->pos);
 	}
-	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0; steps++) {
+	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES; steps++) {
 		const struct flow_arc *edge = &g->edges[e];
 		uint32_t mine = side == FLOW_SEND ? edge->from : edge->to,
 			 theirs = side == FLOW_SEND ? edge->to : edge->from, next = edge->chain;
@@ -229,8 +208,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 					.to = side == FLOW_SEND ? theirs : x->node,
 					.pos = edge->pos,
 					.bytes = edge->bytes,
-					.file_id = flow_edge_file(g, edge),
-					.certainty = CERTAINTY_CONTESTED};
+					.file_id = flow_edge_file(g, edge)};
 
 		misses = before ? misses + 1 : 0;
 		if (!before && mine != x->node) {
@@ -241,13 +219,13 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos + apart);
 			if (theirs != other)
-				r = channel_edge(all, c, &add);
+				channel_edge(all, c, &add);
 			other = theirs;
 		}
 		e = next;
 	}
 	g->left_out += steps == WALK_MAX;
-	return r < 0 ? r : channel_shifted(all, c, side, x, ghosts);
+	channel_shifted(all, c, side, x, ghosts);
 }
 
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
@@ -302,13 +280,13 @@ void flow_channel_free(struct flow_channels *all, struct flow_channel *c)
 	*c = (struct flow_channel){.chain = FLOW_NONE};
 }
 
-static int channel_keep(struct flow_channels *all, struct flow_end *end, const struct flow_item *x)
+static void channel_keep(struct flow_channels *all, struct flow_end *end, const struct flow_item *x)
 {
 	size_t at;
 
 	if (all->items >= FLOW_ITEMS_MAX) {
 		all->dropped++;
-		return 0;
+		return;
 	}
 	if (end->first > 64 && end->first > end->count / 2) {
 		memmove(end->items, &end->items[end->first],
@@ -316,8 +294,10 @@ static int channel_keep(struct flow_channels *all, struct flow_end *end, const s
 		end->count -= end->first;
 		end->first = 0;
 	}
-	if (grow((void **)&end->items, &end->cap, end->count + 1, sizeof(*end->items)) < 0)
-		return -ENOMEM;
+	if (grow((void **)&end->items, &end->cap, end->count + 1, sizeof(*end->items)) < 0) {
+		flow_graph_failed(all->graph, -ENOMEM);
+		return;
+	}
 	at = end->count++;
 	while (at > end->first && end->items[at - 1].pos > x->pos) {
 		end->items[at] = end->items[at - 1];
@@ -325,7 +305,6 @@ static int channel_keep(struct flow_channels *all, struct flow_end *end, const s
 	}
 	end->items[at] = *x;
 	all->items++;
-	return 0;
 }
 
 /* Extends a 32-bit sequence number relative to the last position. */
@@ -347,9 +326,14 @@ bool flow_channel_counts(const struct flow_channels *all, const struct flow_chan
 	       map_get(&all->counted, counted_key(receive, FLOW_RECEIVE), NULL);
 }
 
+static void channel_counted(struct flow_channels *all, uint32_t node, enum flow_side side)
+{
+	flow_graph_failed(all->graph, map_set(&all->counted, counted_key(node, side), 1));
+}
+
 /* Notes a call without a position on an end that has known ones. */
-static int channel_count(struct flow_channels *all, struct flow_end *end, enum flow_side side,
-			 uint32_t node, bool overlaps)
+static void channel_count(struct flow_channels *all, struct flow_end *end, enum flow_side side,
+			  uint32_t node, bool overlaps)
 {
 	if (overlaps)
 		end->run_count = FLOW_RUN_MAX + 1;
@@ -357,7 +341,7 @@ static int channel_count(struct flow_channels *all, struct flow_end *end, enum f
 		end->run[end->run_count++] = node;
 	else
 		end->run_count = FLOW_RUN_MAX + 1;
-	return map_set(&all->counted, counted_key(node, side), 1);
+	channel_counted(all, node, side);
 }
 
 /* No bytes are missing between the last two known positions. */
@@ -369,50 +353,47 @@ static void channel_prove(struct flow_channels *all, const struct flow_end *end,
 }
 
 /* Moves what an end counted from 0 to where its first known position shows that it is. */
-static int channel_anchor(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			  int64_t pos)
+static void channel_anchor(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   int64_t pos)
 {
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
 	int64_t at = unwrapped(&c->ends[!side], pos), shift = at - end->total;
-	int r = 0;
 
-	for (size_t i = end->first; i < end->count && r >= 0; i++) {
+	for (size_t i = end->first; i < end->count; i++) {
 		struct flow_item *x = &end->items[i];
 
 		x->pos += shift;
 		x->low += shift;
 		x->high += shift;
-		r = map_set(&all->counted, counted_key(x->node, side), 1);
+		channel_counted(all, x->node, side);
 	}
-	for (uint32_t e = c->chain; e != FLOW_NONE && r >= 0; e = g->edges[e].chain) {
+	for (uint32_t e = c->chain; e != FLOW_NONE; e = g->edges[e].chain) {
 		struct flow_arc *k = &g->edges[e];
 
 		if (side == FLOW_RECEIVE && k->pos >= 0)
 			k->pos = flow_edge_pos(k->pos + shift);
-		r = map_set(&all->counted, counted_key(side == FLOW_SEND ? k->from : k->to, side),
-			    1);
+		channel_counted(all, side == FLOW_SEND ? k->from : k->to, side);
 	}
 	end->origin = shift;
 	end->total = at;
 	end->known = true;
-	return r;
 }
 
-static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			 struct flow_item *x, int64_t pos, bool sure, struct channel_ghosts *ghosts)
+static void channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			  struct flow_item *x, int64_t pos, bool sure,
+			  struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	bool overlaps = end->used && x->start < end->ended;
-	int r = 0;
 
 	if (!c->ends[0].used && !c->ends[1].used)
 		c->born = x->start;
 	x->left = x->bytes;
 	x->exact = true;
 	if (pos >= 0 && end->used && !end->known)
-		r = channel_anchor(all, c, side, pos);
-	if (pos >= 0 && r >= 0) {
+		channel_anchor(all, c, side, pos);
+	if (pos >= 0) {
 		x->pos = unwrapped(end, pos);
 		if (!end->used)
 			end->origin = x->pos;
@@ -421,14 +402,15 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 		end->run_count = 0;
 		end->known = true;
 		overlaps = !sure;
-	} else if (r >= 0) {
+	} else {
 		x->pos = end->total;
-		r = end->known ? channel_count(all, end, side, x->node, overlaps) : 0;
+		if (end->known)
+			channel_count(all, end, side, x->node, overlaps);
 	}
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
-	if (overlaps && r >= 0)
-		r = channel_overlap(all, c, side, x, ghosts);
+	if (overlaps)
+		channel_overlap(all, c, side, x, ghosts);
 	for (size_t i = 0; i < ghosts->count; i++) {
 		ghosts->all[i].pos = x->pos;
 		ghosts->all[i].high += x->bytes;
@@ -437,7 +419,6 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 	end->total = MAX(end->total, x->pos + x->bytes);
 	end->ended = MAX(end->ended, x->end);
 	end->moved += (uint64_t)x->moved;
-	return r;
 }
 
 /* The first waiting call of the other end that may have bytes of x. */
@@ -455,41 +436,38 @@ static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 }
 
 /* Joins it with all matching calls that wait at the other end. */
-static int channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			 struct flow_item *x)
+static void channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			  struct flow_item *x)
 {
 	struct flow_end *other = &c->ends[!side];
 	int64_t high = x->high - channel_shift(c, side) + channel_shift(c, !side);
-	int r = 0;
 
-	for (size_t i = channel_first(c, side, x); i < other->count && r >= 0; i++) {
+	for (size_t i = channel_first(c, side, x); i < other->count; i++) {
 		struct flow_item *y = &other->items[i];
 
 		if (y->exact && y->pos >= high)
 			break;
-		r = side == FLOW_SEND ? channel_join(all, c, x, y) : channel_join(all, c, y, x);
+		if (side == FLOW_SEND)
+			channel_join(all, c, x, y);
+		else
+			channel_join(all, c, y, x);
 	}
-	return r;
 }
 
-int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-		      struct flow_item *item, int64_t pos, bool sure)
+void flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		       struct flow_item *item, int64_t pos, bool sure)
 {
 	struct channel_ghosts ghosts; /* 180 KiB: not initialized for each call */
-	int r;
 
 	ghosts.count = ghosts.past_count = 0;
-	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
-	if (r >= 0)
-		r = channel_match(all, c, side, item);
-	if (r >= 0 && (item->left > 0 || !item->exact))
-		r = channel_keep(all, &c->ends[side], item);
-	for (size_t i = 0; i < ghosts.count && r >= 0; i++) {
-		r = channel_match(all, c, side, &ghosts.all[i]);
-		if (r >= 0)
-			r = channel_keep(all, &c->ends[side], &ghosts.all[i]);
+	channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
+	channel_match(all, c, side, item);
+	if (item->left > 0 || !item->exact)
+		channel_keep(all, &c->ends[side], item);
+	for (size_t i = 0; i < ghosts.count; i++) {
+		channel_match(all, c, side, &ghosts.all[i]);
+		channel_keep(all, &c->ends[side], &ghosts.all[i]);
 	}
 	channel_pop(all, c, !side);
 	channel_pop(all, c, side);
-	return r;
 }

@@ -77,7 +77,7 @@ struct flow_channels {
 	uint64_t items;	  /* waiting */
 	uint64_t dropped; /* dropped at the limit */
 	/* Called for each certain pair of a send and a receive in two recordings, for their clocks. May be NULL. */
-	int (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
+	void (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
 	void *arg;
 	/* calls without a position on ends with known ones: node * 2 + side -> 1 */
 	struct map counted;
@@ -85,10 +85,10 @@ struct flow_channels {
 
 /*
  * Adds a call of one end: node, bytes, start, end, file_id of `item` are set. `pos` is its known position, -1: none;
- * `sure`: no other call can have it. 0 or -ENOMEM.
+ * `sure`: no other call can have it. An error is noted in the graph.
  */
-int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-		      struct flow_item *item, int64_t pos, bool sure) _must_check_;
+void flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		       struct flow_item *item, int64_t pos, bool sure);
 /* An unfinished call of one end has moved an unknown number of bytes since `start`: edges since then become contested. */
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			int64_t start);

@@ -20,17 +20,9 @@ struct flow_span {
 	uint32_t task, node;	  /* node: its first call; FLOW_NONE: none yet */
 };
 
-struct flow_contexts {
-	struct flow_span *all; /* sorted by task and start */
-	size_t count, cap;
-};
-
 void flow_contexts_free(struct flow_state *s)
 {
-	if (s->contexts)
-		free(s->contexts->all);
-	free(s->contexts);
-	s->contexts = NULL;
+	free(s->contexts.all);
 }
 
 static uint64_t context_ids(struct bytes trace, struct bytes span)
@@ -43,7 +35,7 @@ static uint64_t context_ids(struct bytes trace, struct bytes span)
 static int flow_context_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
 	struct flow_state *s = arg;
-	struct flow_contexts *x = s->contexts;
+	struct flow_contexts *x = &s->contexts;
 	struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
 	struct flow_span k = {.ids = context_ids(trace, batch_get_bytes(b, SPAN_SPAN_ID, row)),
 			      .parent_ids =
@@ -51,23 +43,17 @@ static int flow_context_row(void *arg, const struct batch *b, uint32_t row, int6
 			      .start = batch_get(b, SPAN_START, row, INT64_MIN),
 			      .node = FLOW_NONE};
 	int64_t dur = batch_get(b, SPAN_DUR, row, -1),
-		thread = batch_get(b, SPAN_THREAD_ID, row, -1),
-		task = thread < 0 ? -1 : flow_task_of(s, thread);
+		thread = batch_get(b, SPAN_THREAD_ID, row, -1);
 
 	k.stop = dur < 0 ? INT64_MAX : add_sat_signed(k.start, dur);
 	if (thread < 0 || !k.ids)
 		return 0;
-	if (task < 0)
-		return (int)task;
-	if (x->count == SPANS_MAX) {
+	k.task = flow_task_of(s, thread);
+	if (x->count < SPANS_MAX)
+		flow_failed(s, array_add(x->all, x->count, x->cap, k));
+	else
 		s->graph.left_out++;
-		return 0;
-	}
-	if (grow((void **)&x->all, &x->cap, x->count + 1, sizeof(*x->all)) < 0)
-		return -ENOMEM;
-	k.task = (uint32_t)task;
-	x->all[x->count++] = k;
-	return 0;
+	return s->graph.r;
 }
 
 static int compare_contexts(const void *a, const void *b)
@@ -85,78 +71,59 @@ int flow_contexts_load(struct flow_state *s, struct error *err)
 						  1ull << SPAN_SPAN_ID | 1ull << SPAN_PARENT_ID,
 				       .from = s->run->from,
 				       .to = s->run->to};
-	int r;
+	struct flow_contexts *x = &s->contexts;
+	int r = analysis_scan(NULL, s->run, &q, flow_context_row, s, err);
 
-	s->contexts = calloc(1, sizeof(*s->contexts));
-	if (!s->contexts)
-		return -ENOMEM;
-	r = analysis_scan(NULL, s->run, &q, flow_context_row, s, err);
 	if (r < 0)
 		return r;
-	array_sort(s->contexts->all, s->contexts->count, compare_contexts);
-	for (size_t i = s->contexts->count; i-- > 0;)
-		s->tasks[s->contexts->all[i].task].span = (uint32_t)i;
+	array_sort(x->all, x->count, compare_contexts);
+	for (size_t i = x->count; i-- > 0;)
+		s->tasks[x->all[i].task].span = (uint32_t)i;
 	return 0;
 }
 
-int flow_contexts_call(struct flow_state *s, struct flow_call *c)
+void flow_contexts_call(struct flow_state *s, struct flow_call *c)
 {
-	struct flow_contexts *x = s->contexts;
+	struct flow_contexts *x = &s->contexts;
 	struct flow_task *t = &s->tasks[c->task];
-	int64_t n;
 
 	while (t->span != FLOW_NONE && x->all[t->span].start <= c->start) {
-		if (x->all[t->span].stop > c->start) { /* otherwise no call began in it */
-			n = flow_call_node(s, c);
-			if (n < 0)
-				return (int)n;
-			x->all[t->span].node = (uint32_t)n;
-		}
+		if (x->all[t->span].stop > c->start) /* otherwise no call began in it */
+			x->all[t->span].node = flow_call_node(s, c);
 		t->span = t->span + 1 < x->count && x->all[t->span + 1].task == c->task
 				  ? t->span + 1
 				  : FLOW_NONE;
 	}
-	return 0;
 }
 
-static int context_edge(struct flow_state *s, const struct flow_span *parent,
-			const struct flow_span *k)
+static void context_edge(struct flow_state *s, const struct flow_span *parent,
+			 const struct flow_span *k)
 {
 	const struct flow_task *a = &s->tasks[parent->task], *b = &s->tasks[k->task];
 	const struct flow_node *from, *to;
 
 	if (a->process_id == b->process_id || parent->node == FLOW_NONE || k->node == FLOW_NONE)
-		return 0;
+		return;
 	from = &s->graph.nodes[parent->node];
 	to = &s->graph.nodes[k->node];
 	/* the parent's thread made no call before */
 	if (a->machine == b->machine && from->start >= to->start)
-		return 0;
-	return flow_edge(
-		s, &(struct flow_edge){.from = parent->node,
-				       .to = k->node,
-				       .pos = -1,
-				       .file_id = -1,
-				       .via = VIA_CONTEXT,
-				       .certainty = a->machine == b->machine &&
-								    flow_node_end(from) <= to->start
-							    ? CERTAINTY_CERTAIN
-							    : CERTAINTY_CONTESTED});
+		return;
+	flow_edge_of_calls(s, VIA_CONTEXT, parent->node, k->node, -1,
+			   a->machine == b->machine && flow_node_end(from) <= to->start);
 }
 
-int flow_contexts_end(struct flow_state *s)
+void flow_contexts_end(struct flow_state *s)
 {
-	const struct flow_contexts *x = s->contexts;
+	const struct flow_contexts *x = &s->contexts;
 	struct map by_ids = {0};
 	uint64_t at;
-	int r = 0;
 
-	for (size_t i = 0; i < x->count && r >= 0; i++)
-		r = map_set(&by_ids, x->all[i].ids, i);
-	for (size_t i = 0; i < x->count && r >= 0; i++) {
+	for (size_t i = 0; i < x->count; i++)
+		flow_failed(s, map_set(&by_ids, x->all[i].ids, i));
+	for (size_t i = 0; i < x->count; i++) {
 		if (x->all[i].parent_ids && map_get(&by_ids, x->all[i].parent_ids, &at))
-			r = context_edge(s, &x->all[at], &x->all[i]);
+			context_edge(s, &x->all[at], &x->all[i]);
 	}
 	map_free(&by_ids);
-	return r;
 }

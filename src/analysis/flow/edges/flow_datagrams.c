@@ -41,18 +41,10 @@ struct flow_port {
 	struct flow_queue waiting[2];
 };
 
-struct flow_ports {
-	struct flow_port *all;
-	size_t count, cap;
-	struct map of; /* port -> index */
-};
-
 void flow_datagrams_free(struct flow_state *s)
 {
-	struct flow_ports *p = s->ports;
+	struct flow_ports *p = &s->ports;
 
-	if (!p)
-		return;
 	for (size_t i = 0; i < p->count; i++) {
 		for (int side = 0; side < 2; side++) {
 			s->unfollowed += p->all[i].waiting[side].count;
@@ -61,8 +53,7 @@ void flow_datagrams_free(struct flow_state *s)
 	}
 	free(p->all);
 	map_free(&p->of);
-	free(p);
-	s->ports = NULL;
+	*p = (struct flow_ports){0};
 }
 
 /* Length of the host in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
@@ -108,23 +99,20 @@ static bool datagram_fits(const struct flow_state *s, const struct flow_datagram
 	       (a->machine != b->machine || send->start < receive->end);
 }
 
-static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
-			 const struct flow_datagram *receive, bool certain)
+static void datagram_edge(struct flow_state *s, const struct flow_datagram *send,
+			  const struct flow_datagram *receive, bool certain)
 {
-	size_t at = s->graph.edge_count;
-	int r = flow_edge(s,
-			  &(struct flow_edge){
-				  .from = send->node,
-				  .to = receive->node,
-				  .pos = receive->message.place,
-				  .bytes = (uint32_t)MIN(receive->bytes, (int64_t)UINT32_MAX),
-				  .file_id = receive->file_id,
-				  .via = VIA_DATAGRAM,
-				  .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+	bool added = flow_graph_edge(&s->graph, &(struct flow_edge){.from = send->node,
+								    .to = receive->node,
+								    .pos = receive->message.place,
+								    .bytes = receive->bytes,
+								    .file_id = receive->file_id,
+								    .via = VIA_DATAGRAM,
+								    .certain = certain});
 
-	return r < 0 || !send->several || s->graph.edge_count == at
-		       ? r
-		       : map_set(&s->sent_places, at, (uint64_t)send->message.place);
+	if (added && send->several)
+		flow_failed(s, map_set(&s->sent_places, s->graph.edge_count - 1,
+				       (uint64_t)send->message.place));
 }
 
 /* Notes who is at the other end of one end of a socket: nobody, if it is several processes. */
@@ -144,27 +132,17 @@ static void datagram_other(struct flow_state *s, const struct flow_datagram *own
 	ch->apart = s->tasks[own->task].place != end->place;
 }
 
-static int datagram_joined(struct flow_state *s, const struct flow_datagram *send,
-			   const struct flow_datagram *receive, bool certain)
+static void datagram_joined(struct flow_state *s, const struct flow_datagram *send,
+			    const struct flow_datagram *receive, bool certain)
 {
-	int r = datagram_edge(s, send, receive, certain);
-
+	datagram_edge(s, send, receive, certain);
 	if (certain && !send->from.len)
 		s->objects[send->object].local = receive->from;
 	datagram_other(s, send, FLOW_SEND, receive);
 	datagram_other(s, receive, FLOW_RECEIVE, send);
-	if (r < 0 || !send->hashed || !receive->hashed)
-		return r;
-	return flow_messages_match(s, send->message, receive->message,
-				   (uint32_t[]){send->task, receive->task});
-}
-
-static struct flow_port *port_of(struct flow_state *s, uint64_t port)
-{
-	struct flow_ports *p = s->ports ? s->ports : calloc(1, sizeof(*p));
-
-	s->ports = p;
-	return p ? array_of_key(p->all, p->count, p->cap, &p->of, port, NULL) : NULL;
+	if (send->hashed && receive->hashed)
+		flow_messages_match(s, send->message, receive->message,
+				    (uint32_t[]){send->task, receive->task});
 }
 
 static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
@@ -199,18 +177,18 @@ static void datagram_queue_take(struct flow_queue *q, size_t at)
 	q->count--;
 }
 
-static int port_wait(struct flow_state *s, struct flow_queue *q, const struct flow_datagram *d)
+static void port_wait(struct flow_state *s, struct flow_queue *q, const struct flow_datagram *d)
 {
 	if (q->count == DATAGRAMS_MAX) {
 		datagram_queue_take(q, 0);
 		s->unfollowed++;
 	}
-	return datagram_queue_add(q, d);
+	flow_failed(s, datagram_queue_add(q, d));
 }
 
 /* Joins it with the earliest match of the other side, or lets it wait. */
-static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
-		     const struct flow_datagram *d)
+static void port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
+		      const struct flow_datagram *d)
 {
 	struct flow_queue *other = &p->waiting[!side];
 	size_t first = SIZE_MAX, fits = 0;
@@ -223,17 +201,19 @@ static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side s
 			continue;
 		first = fits++ ? first : i;
 	}
-	if (!fits)
-		return port_wait(s, &p->waiting[side], d);
+	if (!fits) {
+		port_wait(s, &p->waiting[side], d);
+		return;
+	}
 	x = *queue_at(other, first);
 	datagram_queue_take(other, first);
-	return datagram_joined(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
-			       fits == 1 && d->hashed && x.hashed && d->to.len && x.to.len);
+	datagram_joined(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
+			fits == 1 && d->hashed && x.hashed && d->to.len && x.to.len);
 }
 
 /* Keeps what is needed for verdicts; `at`: where it is in the call's bytes. */
-static int datagram_message(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			    enum flow_side side, size_t at, struct flow_datagram *d)
+static void datagram_message(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			     enum flow_side side, size_t at, struct flow_datagram *d)
 {
 	const struct flow_moved moved = {.object = object,
 					 .node = d->node,
@@ -244,18 +224,21 @@ static int datagram_message(struct flow_state *s, const struct flow_call *c, uin
 					 .bytes = d->bytes,
 					 .address = side == FLOW_SEND ? d->to : d->from};
 
-	return flow_message_moved(s, c, d->spot, true, &moved, &d->message);
+	d->message = flow_message_moved(s, c, d->spot, true, &moved);
 }
 
-static int datagram_take(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			 enum flow_side side, size_t at, struct flow_datagram *d)
+static void datagram_take(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			  enum flow_side side, size_t at, struct flow_datagram *d)
 {
+	struct flow_ports *l = &s->ports;
 	struct flow_port *p;
 
-	if (datagram_message(s, c, object, side, at, d) < 0)
-		return -ENOMEM;
-	p = port_of(s, d->port);
-	return p ? port_join(s, p, side, d) : -ENOMEM;
+	datagram_message(s, c, object, side, at, d);
+	p = array_of_key(l->all, l->count, l->cap, &l->of, d->port, NULL);
+	if (p)
+		port_join(s, p, side, d);
+	else
+		flow_failed(s, -ENOMEM);
 }
 
 /* Sets the addresses of a datagram. */
@@ -283,15 +266,14 @@ static void datagram_address(const struct flow_state *s, const struct dims_file 
  * sendmmsg, recvmmsg. The call's address is that of the first datagram; the others have their own. If only some have, those
  * of the rest are unknown.
  */
-static int datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			     enum flow_side side, const struct dims_file *socket,
-			     struct flow_datagram *d)
+static void datagrams_several(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			      enum flow_side side, const struct dims_file *socket,
+			      struct flow_datagram *d)
 {
 	struct bytes *address = side == FLOW_SEND ? &d->to : &d->from;
 	bool named = c->peer_id >= 0;
 	const struct flow_chunk *k;
 	size_t i = 0;
-	int r = 0;
 
 	for (size_t n = 0; (k = flow_content_message(s, c, side, &n));)
 		named |= k->peer_id >= 0;
@@ -299,9 +281,10 @@ static int datagrams_several(struct flow_state *s, const struct flow_call *c, ui
 	if (!d->hashed) {
 		s->unfollowed += (uint64_t)flow_call_messages(c);
 		*address = named ? (struct bytes){0} : *address;
-		return datagram_message(s, c, object, side, 0, d);
+		datagram_message(s, c, object, side, 0, d);
+		return;
 	}
-	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+	while ((k = flow_content_message(s, c, side, &i))) {
 		int64_t peer_id = k->peer_id < 0 && !k->call_pos ? c->peer_id : k->peer_id;
 
 		datagram_address(s, socket, side, peer_id < 0 ? c->peer_id : peer_id, d);
@@ -310,26 +293,24 @@ static int datagrams_several(struct flow_state *s, const struct flow_call *c, ui
 		if (named && peer_id < 0)
 			*address = (struct bytes){0};
 		if (d->port)
-			r = datagram_take(s, c, object, side, (size_t)k->call_pos, d);
+			datagram_take(s, c, object, side, (size_t)k->call_pos, d);
 		else
 			s->unfollowed++;
 	}
-	return r;
 }
 
-/* The bytes of one end of a socket as a spot. Its channel, or -ENOMEM. */
-static int64_t datagram_spot(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			     enum flow_side side)
+/* The bytes of one end of a socket as a spot. Its channel; FLOW_NONE after an error. */
+static uint32_t datagram_spot(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			      enum flow_side side)
 {
 	struct flow_object *o = &s->objects[object];
-	int64_t at = o->channels[side];
+	uint32_t at = o->channels[side];
 	struct flow_end *end;
 
 	if (at == FLOW_NONE) {
-		at = flow_channel_new(s, VIA_DATAGRAM);
-		if (at < 0)
+		at = o->channels[side] = flow_channel_new(s, VIA_DATAGRAM);
+		if (at == FLOW_NONE)
 			return at;
-		o->channels[side] = (uint32_t)at;
 		s->channels[at].messages = s->channels[at].open = true;
 	}
 	end = &s->channels[at].ends[side];
@@ -350,35 +331,36 @@ bool flow_datagrams_named(const struct flow_state *s, uint32_t object)
 	       (f->local.len || f->peer.len || !f->peer_ino);
 }
 
-int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
-			enum flow_side side)
+void flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			 enum flow_side side)
 {
 	struct dims_file room;
-	int64_t generation, n = flow_call_node(s, c), spot;
+	int64_t generation;
 	const struct dims_file *f =
 		dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
-	struct flow_datagram d = {.task = c->task,
+	struct flow_datagram d = {.node = flow_call_node(s, c),
+				  .task = c->task,
+				  .object = object,
 				  .bytes = c->bytes,
 				  .start = c->start,
 				  .end = c->end,
-				  .file_id = s->objects[object].file_id};
+				  .file_id = s->objects[object].file_id,
+				  .several = flow_call_messages(c) != 1};
 
-	if (n < 0 || n == FLOW_NONE || !f)
-		return n < 0 ? (int)n : 0;
-	spot = datagram_spot(s, c, object, side);
-	if (spot < 0)
-		return (int)spot;
-	d.node = (uint32_t)n;
-	d.object = object;
-	d.spot = (uint32_t)spot;
+	if (d.node == FLOW_NONE || !f)
+		return;
+	d.spot = datagram_spot(s, c, object, side);
+	if (d.spot == FLOW_NONE)
+		return;
 	datagram_address(s, f, side, c->peer_id, &d);
-	d.several = flow_call_messages(c) != 1;
-	if (d.several)
-		return datagrams_several(s, c, object, side, f, &d);
+	if (d.several) {
+		datagrams_several(s, c, object, side, f, &d);
+		return;
+	}
 	if (!d.port) {
 		s->unfollowed++;
-		return 0;
+		return;
 	}
 	d.hashed = flow_content_hash(s, c, side, &d.hash);
-	return datagram_take(s, c, object, side, 0, &d);
+	datagram_take(s, c, object, side, 0, &d);
 }

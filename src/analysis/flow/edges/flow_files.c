@@ -59,40 +59,35 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 }
 
 /* --of needs each write, not only the last of each task. */
-static int files_follow(struct flow_state *s, struct flow_call *c, const struct flow_extent *e,
-			bool contested)
+static void files_follow(struct flow_state *s, struct flow_call *c, int64_t file_id,
+			 const struct flow_extent *e, bool contested)
 {
-	int64_t n = flow_call_node(s, c);
+	uint32_t n = flow_call_node(s, c);
 
-	if (n < 0 || n == FLOW_NONE || node_task(s, e->writer) == c->number)
-		return n < 0 ? (int)n : 0;
+	if (n == FLOW_NONE || node_task(s, e->writer) == c->number)
+		return;
 	if (s->taking_count == FLOW_TAKINGS_MAX) {
 		s->from_left_out++;
-		return 0;
+		return;
 	}
-	return array_add(
-		s->takings, s->taking_count, s->taking_cap,
-		(struct flow_taking){.writer = e->writer,
-				     .reader = (uint32_t)n,
-				     .bytes = (uint32_t)MIN(e->to - e->from, (int64_t)UINT32_MAX),
-				     .contested = contested,
-				     .file_id = c->file_id,
-				     .pos = e->from});
+	flow_failed(s, array_add(s->takings, s->taking_count, s->taking_cap,
+				 (struct flow_taking){.writer = e->writer,
+						      .reader = n,
+						      .bytes = flow_edge_bytes(e->to - e->from),
+						      .contested = contested,
+						      .file_id = file_id,
+						      .pos = e->from}));
 }
 
-static int files_read(struct flow_state *s, struct flow_call *c, struct flow_object *o, int64_t pos)
+static void files_read(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
+		       int64_t file_id, int64_t pos)
 {
-	struct flow_file *f = &s->files[o->file];
 	struct flow_taken list[WRITERS_MAX];
-	int64_t file_id = c->file_id, to, n;
+	int64_t to = pos + c->bytes;
 	struct flow_extent e;
 	size_t count = 0;
-	int r = 0;
 
-	if (pos < 0 || pos > FLOW_POS_MAX)
-		return 0;
-	to = pos + c->bytes;
-	while (r >= 0 && flow_extents_next(&f->written, &pos, to, &e)) {
+	while (flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *w = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 		bool contested = is_contested(c) || (e.writer & FLOW_OVERLAPPED) ||
 				 flow_node_end(w) > c->start;
@@ -100,24 +95,16 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 		e.writer &= ~FLOW_OVERLAPPED;
 		files_taken(s, c, list, &count, &e, contested);
 		if (s->from.count)
-			r = files_follow(s, c, &e, contested);
+			files_follow(s, c, file_id, &e, contested);
 	}
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		n = flow_call_node(s, c);
-		r = n < 0 ? (int)n
-			  : flow_edge(s,
-				      &(struct flow_edge){
-					      .from = list[i].writer,
-					      .to = (uint32_t)n,
-					      .pos = list[i].pos,
-					      .bytes = (uint32_t)MIN(list[i].bytes,
-								     (int64_t)UINT32_MAX),
-					      .file_id = file_id,
-					      .via = VIA_STORAGE,
-					      .certainty = list[i].contested ? CERTAINTY_CONTESTED
-									     : CERTAINTY_CERTAIN});
-	}
-	return r;
+	for (size_t i = 0; i < count; i++)
+		flow_edge(s, &(struct flow_edge){.from = list[i].writer,
+						 .to = flow_call_node(s, c),
+						 .pos = list[i].pos,
+						 .bytes = list[i].bytes,
+						 .file_id = file_id,
+						 .via = VIA_STORAGE,
+						 .certain = !list[i].contested});
 }
 
 /* ---- writes ---- */
@@ -155,21 +142,15 @@ static bool files_overlap(const struct flow_state *s, struct flow_file *f,
 	return false;
 }
 
-static int files_written(struct flow_state *s, struct flow_call *c, struct flow_object *o,
-			 int64_t pos)
+static void files_written(struct flow_state *s, struct flow_call *c, struct flow_file *f,
+			  int64_t pos)
 {
-	struct flow_file *f = &s->files[o->file];
-	int64_t n, to;
-	uint32_t writer;
+	int64_t to = pos + c->bytes;
+	uint32_t writer = flow_call_node(s, c);
 	int r;
 
-	if (pos < 0 || pos > FLOW_POS_MAX)
-		return 0;
-	to = pos + c->bytes;
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	writer = (uint32_t)n;
+	if (writer == FLOW_NONE)
+		return;
 	if (f->first == FLOW_NONE)
 		f->first = writer;
 	f->last = writer;
@@ -181,21 +162,25 @@ static int files_written(struct flow_state *s, struct flow_call *c, struct flow_
 	if (files_overlap(s, f, c, pos, to) || is_contested(c))
 		writer |= FLOW_OVERLAPPED;
 	r = flow_extents_put(&f->written, &s->room, pos, to, writer);
-	if (r == -ENOSPC) {
-		flow_extents_free(&f->written, &s->room);
-		s->forgotten++;
-		return 0;
+	if (r != -ENOSPC) {
+		flow_failed(s, r);
+		return;
 	}
-	return r;
+	flow_extents_free(&f->written, &s->room);
+	s->forgotten++;
 }
 
-int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
-		    enum flow_side side)
+void flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t file_id,
+		     int64_t pos, enum flow_side side)
 {
-	struct flow_object *o = &s->objects[object];
-	int r = side == FLOW_SEND ? files_written(s, c, o, pos) : files_read(s, c, o, pos);
+	struct flow_file *f = &s->files[s->objects[object].file];
+	bool known = pos >= 0 && pos <= FLOW_POS_MAX;
 
-	return r < 0 ? r : flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
+	if (known && side == FLOW_SEND)
+		files_written(s, c, f, pos);
+	else if (known)
+		files_read(s, c, f, file_id, pos);
+	flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
 }
 
 /* ---- names, sync, sizes ---- */
@@ -213,29 +198,19 @@ struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
 	return dims_file_name(s->dims, flow_object_file(s, object));
 }
 
-static int files_published(struct flow_state *s, struct flow_call *c)
+static void files_published(struct flow_state *s, struct flow_call *c)
 {
-	const int64_t ids[] = {c->file_id, c->file2_id};
-	int64_t n = 0;
+	/* the second file is the one that had the name before */
+	struct flow_file *f = flow_file(s, c->file_id) ?: flow_file(s, c->file2_id);
 
-	for (size_t i = 0; i < ARRAY_SIZE(ids) && n >= 0; i++) {
-		int64_t at = flow_object(s, ids[i]);
-
-		if (at < 0)
-			return (int)at;
-		if (at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
-			continue;
-		n = flow_call_node(s, c);
-		if (n >= 0)
-			s->files[s->objects[at].file].published = (uint32_t)n;
-		if (strncmp(op_def(c->op)->name, "link", 4) != 0)
-			s->files[s->objects[at].file].renamed = c->file2_id;
-		break; /* the second file is the one that had the name before */
-	}
-	return n < 0 ? (int)n : 0;
+	if (!f)
+		return;
+	f->published = flow_call_node(s, c);
+	if (strncmp(op_def(c->op)->name, "link", 4) != 0)
+		f->renamed = c->file2_id;
 }
 
-static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
+static void files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
 {
 	int r = 0;
 
@@ -243,76 +218,50 @@ static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
 		r = flow_extents_put(&f->written, &s->room, size, INT64_MAX, FLOW_NONE);
 	f->size = MIN(f->size, size);
 	flow_pieces_cut(&s->pieces, &f->pieces, size);
-	return r == -ENOSPC ? 0 : r;
+	flow_failed(s, r == -ENOSPC ? 0 : r);
 }
 
-static int files_opened(struct flow_state *s, struct flow_call *c)
+static void files_opened(struct flow_state *s, struct flow_call *c, struct flow_file *f)
 {
-	int64_t at = flow_object(s, c->file_id), n;
-	struct flow_file *f;
-
-	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
-		return at < 0 ? (int)at : 0;
-	f = &s->files[s->objects[at].file];
-	if (c->flags & O_TRUNC) {
-		n = files_cut(s, f, 0);
-		if (n < 0)
-			return (int)n;
-	}
-	if (f->published == FLOW_NONE || node_task(s, f->published) == c->number)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	return flow_edge_of_calls(s, VIA_PUBLISH, f->published, (uint32_t)n, c->file_id,
-				  flow_node_end(&s->graph.nodes[f->published]) <= c->start);
+	if (c->flags & O_TRUNC)
+		files_cut(s, f, 0);
+	if (f->published != FLOW_NONE && node_task(s, f->published) != c->number)
+		flow_edge_of_calls(s, VIA_PUBLISH, f->published, flow_call_node(s, c), c->file_id,
+				   flow_node_end(&s->graph.nodes[f->published]) <= c->start);
 }
 
-static int files_synced(struct flow_state *s, struct flow_call *c)
+static void files_synced(struct flow_state *s, struct flow_call *c, struct flow_file *f)
 {
-	int64_t at = flow_object(s, c->file_id), n;
-	struct flow_file *f;
-	int r = 0;
-
-	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
-		return at < 0 ? (int)at : 0;
-	f = &s->files[s->objects[at].file];
-	for (size_t i = 0; i < ARRAY_SIZE(f->writers) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(f->writers); i++) {
 		const struct flow_node *w;
 
 		if (f->writers[i] == FLOW_NONE)
 			continue;
 		w = &s->graph.nodes[f->writers[i]];
-		n = flow_node_task(&s->graph, w) == c->number ? FLOW_NONE : flow_call_node(s, c);
-		r = n < 0 ? (int)n
-			  : flow_edge_of_calls(s, VIA_SYNC, f->writers[i], (uint32_t)n, c->file_id,
-					       flow_node_end(w) <= c->start);
+		if (flow_node_task(&s->graph, w) != c->number)
+			flow_edge_of_calls(s, VIA_SYNC, f->writers[i], flow_call_node(s, c),
+					   c->file_id, flow_node_end(w) <= c->start);
 		f->writers[i] = FLOW_NONE;
 	}
 	s->graph.left_out += f->unkept;
 	f->unkept = 0;
-	return r;
 }
 
-int flow_files_take(struct flow_state *s, struct flow_call *c)
+void flow_files_take(struct flow_state *s, struct flow_call *c)
 {
-	int64_t at;
+	struct flow_file *f;
 
 	if (c->failed)
-		return 0;
-	switch (c->act) {
-	case FLOW_RENAME:
-		return files_published(s, c);
-	case FLOW_OPEN:
-		return files_opened(s, c);
-	case FLOW_FSYNC:
-		return files_synced(s, c);
-	case FLOW_TRUNCATE:
-		at = flow_object(s, c->file_id);
-		if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
-			return at < 0 ? (int)at : 0;
-		return files_cut(s, &s->files[s->objects[at].file], MAX(c->size, (int64_t)0));
-	default:
-		return 0;
+		return;
+	if (c->act == FLOW_RENAME) {
+		files_published(s, c);
+		return;
 	}
+	f = flow_file(s, c->file_id);
+	if (f && c->act == FLOW_OPEN)
+		files_opened(s, c, f);
+	else if (f && c->act == FLOW_FSYNC)
+		files_synced(s, c, f);
+	else if (f)
+		files_cut(s, f, MAX(c->size, (int64_t)0));
 }

@@ -65,7 +65,7 @@ static uint64_t ino_key(const struct flow_state *s, const struct flow_call *c, u
 }
 
 /* Connects two ends by two channels: each receives what the other sends. */
-static int sockets_join(struct flow_state *s, uint32_t a, uint32_t b)
+static void sockets_join(struct flow_state *s, uint32_t a, uint32_t b)
 {
 	struct flow_object *x = &s->objects[a], *y = &s->objects[b];
 	bool apart = x->place != y->place;
@@ -76,22 +76,20 @@ static int sockets_join(struct flow_state *s, uint32_t a, uint32_t b)
 	y->channels[FLOW_RECEIVE] = x->channels[FLOW_SEND];
 	s->channels[x->channels[FLOW_SEND]].apart = apart;
 	s->channels[x->channels[FLOW_RECEIVE]].apart = apart;
-	return 0;
 }
 
-static int sockets_channels(struct flow_state *s, uint32_t object, bool messages)
+/* False after an error. */
+static bool sockets_channels(struct flow_state *s, uint32_t object, bool messages)
 {
 	struct flow_object *o = &s->objects[object];
 
 	for (int side = 0; side < 2; side++) {
-		int64_t c = flow_channel_new(s, messages ? VIA_DATAGRAM : VIA_STREAM);
-
-		if (c < 0)
-			return (int)c;
-		s->channels[c].messages = messages;
-		o->channels[side] = (uint32_t)c;
+		o->channels[side] = flow_channel_new(s, messages ? VIA_DATAGRAM : VIA_STREAM);
+		if (o->channels[side] == FLOW_NONE)
+			return false;
+		s->channels[o->channels[side]].messages = messages;
 	}
-	return 0;
+	return true;
 }
 
 /* The object that waits under the peer's key; if several wait there, the match is ambiguous. */
@@ -106,154 +104,129 @@ static uint32_t sockets_waiting(struct flow_state *s, uint64_t key, bool *ret_mo
 	return (uint32_t)at;
 }
 
-static int sockets_take_off(struct flow_state *s, uint64_t key, uint32_t first)
+static void sockets_take_off(struct flow_state *s, uint64_t key, uint32_t first)
 {
 	uint32_t next = s->objects[first].waiting;
 
 	if (next == FLOW_NONE)
-		return map_del(&s->waiting, key) ? 0 : -ENOENT;
-	return map_set(&s->waiting, key, next);
+		map_del(&s->waiting, key);
+	else
+		flow_failed(s, map_set(&s->waiting, key, next));
 }
 
 /* Appends to those already waiting under the key: connections with the same pair of addresses are consecutive. */
-static int sockets_wait(struct flow_state *s, uint64_t key, uint32_t object)
+static void sockets_wait(struct flow_state *s, uint64_t key, uint32_t object)
 {
 	uint64_t at;
 
-	if (!map_get(&s->waiting, key, &at))
-		return map_set(&s->waiting, key, object);
+	if (!map_get(&s->waiting, key, &at)) {
+		flow_failed(s, map_set(&s->waiting, key, object));
+		return;
+	}
 	while (s->objects[at].waiting != FLOW_NONE)
 		at = s->objects[at].waiting;
 	s->objects[at].waiting = object;
-	return 0;
 }
 
-static int sockets_find(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			const struct dims_file *f)
+static void sockets_find(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			 const struct dims_file *f)
 {
 	uint64_t mine, theirs;
 	uint32_t other;
 	bool more;
-	int r;
 
 	if (s->objects[object].kind == FLOW_IS_TCP) {
 		if (!f->local.len || !f->peer.len)
-			return 0;
+			return;
 		mine = address_key(s, c, f->local, f->peer);
 		theirs = address_key(s, c, f->peer, f->local);
 	} else {
 		if (!f->ino || !f->peer_ino)
-			return 0;
+			return;
 		mine = ino_key(s, c, f->ino, f->peer_ino);
 		theirs = ino_key(s, c, f->peer_ino, f->ino);
 	}
 	other = sockets_waiting(s, theirs, &more);
 	if (other == FLOW_NONE || other == object) {
-		r = sockets_channels(s, object,
+		if (sockets_channels(s, object,
 				     s->objects[object].kind == FLOW_IS_UNIX &&
-					     (f->proto >> 16 & 0xf) != SOCK_STREAM);
-		return r < 0 ? r : sockets_wait(s, mine, object);
+					     (f->proto >> 16 & 0xf) != SOCK_STREAM))
+			sockets_wait(s, mine, object);
+		return;
 	}
-	r = sockets_take_off(s, theirs, other);
-	if (r < 0)
-		return r;
-	r = sockets_join(s, other, object);
+	sockets_take_off(s, theirs, other);
+	sockets_join(s, other, object);
 	for (int side = 0; side < 2 && more; side++)
 		s->channels[s->objects[object].channels[side]].ambiguous = true;
-	return r;
-}
-
-static int sockets_start(struct flow_state *s, uint32_t object)
-{
-	struct flow_object *o = &s->objects[object];
-
-	if (o->opened)
-		return 0;
-	o->opened = true;
-	if (o->kind == FLOW_IS_PIPE) {
-		int64_t c = flow_channel_new(s, VIA_PIPE);
-
-		o->channels[0] = o->channels[1] = (uint32_t)MAX(c, (int64_t)0);
-		return c < 0 ? (int)c : 0;
-	}
-	return 0;
 }
 
 /* Creates the channels of a pipe, or finds the peer of a socket. */
-static int sockets_opened(struct flow_state *s, const struct flow_call *c, uint32_t object)
+static void sockets_opened(struct flow_state *s, const struct flow_call *c, uint32_t object)
 {
+	struct flow_object *o = &s->objects[object];
 	struct dims_file room;
 	const struct dims_file *f;
 	int64_t generation;
-	bool had = s->objects[object].opened;
-	int r = sockets_start(s, object);
 
-	if (r < 0 || had || s->objects[object].kind == FLOW_IS_PIPE)
-		return r;
-	f = dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
-	return f ? sockets_find(s, c, object, f) : 0;
+	if (o->opened)
+		return;
+	o->opened = true;
+	if (o->kind == FLOW_IS_PIPE) {
+		o->channels[0] = o->channels[1] = flow_channel_new(s, VIA_PIPE);
+		return;
+	}
+	f = dims_newest_file(s->dims, o->file_id, &generation, &room);
+	if (f)
+		sockets_find(s, c, object, f);
 }
 
 /* ---- calls ---- */
 
 /* If recorded calls created both ends, the connect precedes the accept. */
-static int sockets_connected(struct flow_state *s, uint32_t object)
+static void sockets_connected(struct flow_state *s, uint32_t object)
 {
 	const struct flow_object *o = &s->objects[object], *t;
 
 	if (o->twin == FLOW_NONE)
-		return 0;
+		return;
 	t = &s->objects[o->twin];
-	if (o->origin == FLOW_NONE || t->origin == FLOW_NONE || o->by_connect == t->by_connect)
-		return 0;
-	return flow_edge_of_calls(s, VIA_CONNECT, o->by_connect ? o->origin : t->origin,
-				  o->by_connect ? t->origin : o->origin,
-				  o->by_connect ? t->file_id : o->file_id,
-				  !s->channels[o->channels[0]].ambiguous);
+	if (o->by_connect != t->by_connect)
+		flow_edge_of_calls(s, VIA_CONNECT, o->by_connect ? o->origin : t->origin,
+				   o->by_connect ? t->origin : o->origin,
+				   o->by_connect ? t->file_id : o->file_id,
+				   !s->channels[o->channels[0]].ambiguous);
 }
 
-static int sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_id, bool origin)
+static void sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_id, bool origin)
 {
-	int64_t at = flow_object(s, file_id), n;
+	uint32_t at = flow_object(s, file_id);
 	struct flow_object *o;
-	int r;
 
-	if (at < 0 || at == FLOW_NONE)
-		return at < 0 ? (int)at : 0;
+	if (at == FLOW_NONE)
+		return;
 	o = &s->objects[at];
 	if (o->kind != FLOW_IS_PIPE && o->kind != FLOW_IS_TCP && o->kind != FLOW_IS_UNIX)
-		return 0;
+		return;
 	o->from_start = true;
 	/* connect() after EINPROGRESS only asks for the result: the first one preceded the accept */
 	origin = origin && o->origin == FLOW_NONE;
 	if (origin) {
-		n = flow_call_node(s, c);
-		if (n < 0)
-			return (int)n;
-		o->origin = (uint32_t)n;
+		o->origin = flow_call_node(s, c);
 		o->by_connect = c->act == FLOW_CONNECT;
 	}
-	r = sockets_opened(s, c, (uint32_t)at);
-	return r < 0 || !origin ? r : sockets_connected(s, (uint32_t)at);
+	sockets_opened(s, c, at);
+	if (origin)
+		sockets_connected(s, at);
 }
 
-int flow_sockets_take(struct flow_state *s, struct flow_call *c)
+void flow_sockets_take(struct flow_state *s, struct flow_call *c)
 {
-	int r;
-
-	switch (c->act) {
-	case FLOW_CONNECT:
-		if (c->failed && c->ret != -EINPROGRESS)
-			return 0;
-		return sockets_made(s, c, c->file_id, true);
-	case FLOW_ACCEPT:
-		return c->failed ? 0 : sockets_made(s, c, c->file2_id, true);
-	default:
-		if (c->failed)
-			return 0;
-		r = sockets_made(s, c, c->file_id, false);
-		return r < 0 ? r : sockets_made(s, c, c->file2_id, false);
-	}
+	if (c->failed && !(c->act == FLOW_CONNECT && c->ret == -EINPROGRESS))
+		return;
+	if (c->act != FLOW_ACCEPT)
+		sockets_made(s, c, c->file_id, c->act == FLOW_CONNECT);
+	if (c->act != FLOW_CONNECT)
+		sockets_made(s, c, c->file2_id, c->act == FLOW_ACCEPT);
 }
 
 /* Counts whether a send follows the receipt of something from the peer it is sent to. */
@@ -274,78 +247,72 @@ int64_t flow_call_messages(const struct flow_call *c)
 }
 
 /* The messages of a pair of sockets, whose ends are joined by their number. */
-static int sockets_messages(struct flow_state *s, const struct flow_call *c, uint32_t object,
-			    uint32_t node, enum flow_side side)
+static void sockets_messages(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			     enum flow_side side)
 {
 	uint32_t spot = s->objects[object].channels[side];
-	struct flow_moved moved = {.object = object, .node = node, .side = side, .bytes = c->bytes};
-	struct flow_message_at at;
+	struct flow_moved moved = {
+		.object = object, .node = c->node, .side = side, .bytes = c->bytes};
 	const struct flow_chunk *k;
 	size_t i = 0;
-	int r = 0;
 
 	if (flow_call_messages(c) == 1 || !flow_content_messages(s, c, side)) {
 		moved.hashed =
 			flow_call_messages(c) == 1 && flow_content_hash(s, c, side, &moved.hash);
-		return flow_message_moved(s, c, spot, false, &moved, &at);
+		flow_message_moved(s, c, spot, false, &moved);
+		return;
 	}
-	while (r >= 0 && (k = flow_content_message(s, c, side, &i))) {
+	while ((k = flow_content_message(s, c, side, &i))) {
 		moved.hashed = true;
 		moved.hash = k->hash;
 		moved.at = (size_t)k->call_pos;
 		moved.bytes = k->size;
-		r = flow_message_moved(s, c, spot, false, &moved, &at);
+		flow_message_moved(s, c, spot, false, &moved);
 	}
-	return r;
 }
 
-int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
-		      enum flow_side side)
+void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+		       enum flow_side side)
 {
 	const struct flow_object *o = &s->objects[object];
 	struct flow_channel *ch;
 	struct flow_item item = {
 		.moved = c->bytes, .start = c->start, .end = c->end, .file_id = o->file_id};
-	int64_t n, pos = -1;
+	int64_t pos = -1;
 	bool sure = false;
-	int r = sockets_opened(s, c, object);
 
-	if (r < 0)
-		return r;
+	sockets_opened(s, c, object);
 	if (o->channels[side] == FLOW_NONE) {
 		s->alone++;
-		return 0;
+		return;
 	}
 	ch = &s->channels[o->channels[side]];
 	if (o->kind == FLOW_IS_TCP)
 		pos = flow_content_pos(s, c, side, &sure);
 	if (pos < 0 && !o->from_start) {
 		s->unplaced++;
-		return 0;
+		return;
 	}
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	item.node = (uint32_t)n;
+	item.node = flow_call_node(s, c);
+	if (item.node == FLOW_NONE)
+		return;
 	item.bytes = ch->messages ? flow_call_messages(c) : c->bytes;
 	ch->ends[side].place = c->place;
 	ch->ends[side].task = c->task;
 	ch->ends[side].file_id = o->file_id;
 	sockets_heard(s, c, ch, object, side);
-	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
-	if (r >= 0 && ch->messages)
-		return sockets_messages(s, c, object, item.node, side);
-	return r < 0 ? r
-		     : flow_content_moved(s, c, o->channels[side], side,
-					  item.exact ? item.pos : -1);
+	flow_channel_take(&s->streams, ch, side, &item, pos, sure);
+	if (ch->messages)
+		sockets_messages(s, c, object, side);
+	else
+		flow_content_moved(s, c, o->channels[side], side, item.exact ? item.pos : -1);
 }
 
-int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)
+void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)
 {
 	int64_t at = c->file_id < 0 ? -1 : idmap_get(&s->object_of_version, c->file_id);
 	uint32_t channel = at < 0 ? FLOW_NONE : s->objects[at].channels[FLOW_SEND];
 
 	if (channel != FLOW_NONE)
 		flow_channel_break(&s->streams, &s->channels[channel], FLOW_SEND, c->start);
-	return 0;
 }

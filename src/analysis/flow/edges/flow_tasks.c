@@ -27,11 +27,13 @@ static uint64_t key_of(uint64_t machine, int64_t number)
 
 /* ---- tasks ---- */
 
-static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
+static void task_make(struct flow_state *s, int64_t thread_id, struct flow_task *task)
 {
 	const struct dims_thread *t = dims_thread(s->dims, dims_latest_thread(s->dims, thread_id));
-	struct flow_task task = {
-		.number = s->graph.tasks,
+	uint64_t at = (uint64_t)(task - s->tasks), before;
+
+	*task = (struct flow_task){
+		.number = s->graph.tasks++,
 		.thread_id = thread_id,
 		.process_id = t ? t->process_id : -1,
 		.tid = t ? t->tid : -1,
@@ -43,54 +45,50 @@ static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
 		.exec = FLOW_NONE,
 		.heard = FLOW_NONE,
 		.span = FLOW_NONE,
-		.last = {.row_id = -1, .node = FLOW_NONE},
+		.next_of_process = FLOW_NONE,
+		.by_tid = FLOW_NONE,
+		.last.row_id = -1,
+		.last_node = FLOW_NONE,
 		.killed = {.node = FLOW_NONE},
 		.place = (uint16_t)MIN((uint64_t)thread_id >> 40, (uint64_t)UINT16_MAX)};
-	uint64_t before;
-
-	task.next_of_process = map_get(&s->by_process, (uint64_t)task.process_id, &before)
-				       ? (uint32_t)before
-				       : FLOW_NONE;
-	task.by_tid = map_get(&s->by_tid, key_of(task.machine, task.tid), &before)
-			      ? (uint32_t)before
-			      : FLOW_NONE;
-	if (grow((void **)&s->tasks, &s->task_cap, s->task_count + 1, sizeof(*s->tasks)) < 0 ||
-	    map_set(&s->by_process, (uint64_t)task.process_id, s->task_count) < 0 ||
-	    map_set(&s->by_tid, key_of(task.machine, task.tid), s->task_count) < 0 ||
-	    map_set(&s->task_of, (uint64_t)key, s->task_count) < 0)
-		return -ENOMEM;
-	s->tasks[s->task_count++] = task;
-	s->graph.tasks++;
-	return 0;
+	if (map_get(&s->by_process, (uint64_t)task->process_id, &before))
+		task->next_of_process = (uint32_t)before;
+	if (map_get(&s->by_tid, key_of(task->machine, task->tid), &before))
+		task->by_tid = (uint32_t)before;
+	flow_failed(s, map_set(&s->by_process, (uint64_t)task->process_id, at));
+	flow_failed(s, map_set(&s->by_tid, key_of(task->machine, task->tid), at));
 }
 
-int64_t flow_task_of(struct flow_state *s, int64_t thread_id)
+uint32_t flow_task_of(struct flow_state *s, int64_t thread_id)
 {
-	int64_t at = idmap_get(&s->task_of_version, thread_id), key;
-	uint64_t number;
+	int64_t at = idmap_get(&s->task_of_version, thread_id);
+	struct flow_task *t;
+	bool is_new;
 
 	if (at >= 0)
-		return at;
-	key = names_task(s->dims, thread_id);
-	if (!map_get(&s->task_of, (uint64_t)key, &number)) {
-		number = s->task_count;
-		if (task_add(s, thread_id, key) < 0)
-			return -ENOMEM;
+		return (uint32_t)at;
+	t = array_of_key(s->tasks, s->task_count, s->task_cap, &s->task_of,
+			 (uint64_t)names_task(s->dims, thread_id), &is_new);
+	if (!t) {
+		flow_failed(s, -ENOMEM);
+		return FLOW_NONE;
 	}
-	return idmap_set(&s->task_of_version, thread_id, (int64_t)number) < 0 ? -ENOMEM
-									      : (int64_t)number;
+	if (is_new)
+		task_make(s, thread_id, t);
+	flow_failed(s, idmap_set(&s->task_of_version, thread_id, t - s->tasks));
+	return (uint32_t)(t - s->tasks);
 }
 
 void flow_tasks_free(struct flow_state *s)
 {
 	for (size_t i = 0; i < s->task_count; i++) {
-		free(s->tasks[i].woken);
-		free(s->tasks[i].loose);
-		free(s->tasks[i].done);
+		free(s->tasks[i].woken.all);
+		free(s->tasks[i].loose.all);
+		free(s->tasks[i].done.all);
 	}
 	free(s->tasks);
-	free(s->forks);
-	free(s->waits);
+	free(s->forks.all);
+	free(s->waits.all);
 	map_free(&s->task_of);
 	map_free(&s->by_process);
 	map_free(&s->by_tid);
@@ -125,83 +123,70 @@ int64_t flow_task_parent(const struct flow_state *s, int64_t process_id)
 
 /* ---- futex ---- */
 
-static bool wake_fits(const struct flow_wake *k, const struct flow_woken *w)
+static bool wake_fits(const struct flow_moment *k, const struct flow_moment *w)
 {
 	return k->node != FLOW_NONE && k->end >= w->start && k->start <= w->end &&
-	       (k->any || k->at == w->at || k->to == w->at);
+	       (k->any || k->at == w->at);
 }
 
 /* The waker's calls that can have ended the wait; a single candidate is certain. */
-static int woken_settle(struct flow_state *s, const struct flow_task *t, const struct flow_woken *w,
-			const struct flow_wake *now)
+static void woken_settle(struct flow_state *s, const struct flow_task *t,
+			 const struct flow_moment *w, const struct flow_moment *now)
 {
 	unsigned int kept = MIN(t->wake_count, (unsigned int)FLOW_WAKES), fits = 0;
-	int r = 0;
 
 	for (unsigned int i = 0; i < kept; i++)
 		fits += wake_fits(&t->wakes[i], w);
 	fits += now && wake_fits(now, w);
-	for (unsigned int i = 0; i <= kept && r >= 0; i++) {
-		const struct flow_wake *k = i < kept ? &t->wakes[i] : now;
+	for (unsigned int i = 0; i <= kept; i++) {
+		const struct flow_moment *k = i < kept ? &t->wakes[i] : now;
 
 		if (k && wake_fits(k, w))
-			r = flow_edge_of_calls(s, VIA_FUTEX, k->node, w->node, -1, fits <= 1);
+			flow_edge_of_calls(s, VIA_FUTEX, k->node, w->node, -1, fits <= 1);
 	}
-	return r;
 }
 
-/* The call as a futex wake; node FLOW_NONE: it is not one. Or -ENOMEM. */
-static int wake_of(struct flow_state *s, struct flow_call *c, struct flow_wake *ret)
+/* The call as a futex wake; node FLOW_NONE: it is not one. */
+static struct flow_moment wake_of(struct flow_state *s, struct flow_call *c)
 {
 	unsigned int command = (unsigned int)(c->a[1] & FUTEX_COMMAND);
 	bool ends = c->act == FLOW_EXIT || (c->status & STATUS_NORETURN);
-	int64_t n;
+	struct flow_moment w = {.node = FLOW_NONE, .start = c->start, .end = c->end, .any = ends};
 
-	*ret = (struct flow_wake){.node = FLOW_NONE, .start = c->start, .end = c->end, .any = ends};
 	if (!ends && (c->act != FLOW_FUTEX || c->failed || command > 13 ||
 		      !(FUTEX_WAKES >> command & 1) || (!c->ret && command != 7)))
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	ret->node = (uint32_t)n;
-	ret->at = c->a[0];
-	/* the second address of FUTEX_REQUEUE is not among the columns read */
-	ret->to = ends ? 0 : c->a[0];
-	return 0;
+		return w;
+	w.node = flow_call_node(s, c);
+	w.at = c->a[0]; /* the second address of FUTEX_REQUEUE is not among the columns read */
+	return w;
 }
 
-static int tasks_woken(struct flow_state *s, struct flow_call *c)
+static void tasks_woken(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
-	struct flow_wake now;
-	int r = wake_of(s, c, &now);
+	struct flow_moment now = wake_of(s, c);
 
-	for (size_t i = 0; i < t->woken_count && r >= 0; i++)
-		r = woken_settle(s, t, &t->woken[i], &now);
-	t->woken_count = 0;
-	if (r >= 0 && now.node != FLOW_NONE)
+	for (size_t i = 0; i < t->woken.count; i++)
+		woken_settle(s, t, &t->woken.all[i], &now);
+	t->woken.count = 0;
+	if (now.node != FLOW_NONE)
 		t->wakes[t->wake_count++ % FLOW_WAKES] = now;
-	return r;
 }
 
-static int tasks_futex(struct flow_state *s, struct flow_call *c)
+static void tasks_futex(struct flow_state *s, struct flow_call *c)
 {
 	unsigned int command = (unsigned int)(c->a[1] & FUTEX_COMMAND);
-	int64_t waker, n;
+	uint32_t waker;
 	struct flow_task *t;
 
 	if (c->failed || c->waker_id < 0 || command > 13 || !(FUTEX_WAITS >> command & 1))
-		return 0;
+		return;
 	waker = flow_task_of(s, c->waker_id);
-	n = waker < 0 ? waker : flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	if (n == FLOW_NONE)
-		return 0;
+	if (waker == FLOW_NONE || flow_call_node(s, c) == FLOW_NONE)
+		return;
 	t = &s->tasks[waker];
-	return array_add(t->woken, t->woken_count, t->woken_cap,
-			 (struct flow_woken){(uint32_t)n, c->start, c->end, c->a[0]});
+	flow_failed(s, array_add(t->woken.all, t->woken.count, t->woken.cap,
+				 (struct flow_moment){c->node, c->start, c->end, c->a[0]}));
 }
 
 /* ---- signals ---- */
@@ -214,58 +199,43 @@ static struct flow_task *task_numbered(struct flow_state *s, const struct flow_c
 										: NULL;
 }
 
-static int tasks_kill(struct flow_state *s, struct flow_call *c)
+static void tasks_kill(struct flow_state *s, struct flow_call *c)
 {
 	bool group = !strcmp(op_def(c->op)->name, "tgkill");
 	struct flow_task *t = task_numbered(s, c, (int64_t)(int32_t)c->a[group]);
-	int64_t n;
 
-	if (c->failed || !t)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	t->killed = (struct flow_wake){
-		.node = (uint32_t)n, .start = c->start, .end = c->end, .at = c->a[group ? 2 : 1]};
-	return 0;
+	if (!c->failed && t)
+		t->killed = (struct flow_moment){.node = flow_call_node(s, c),
+						 .start = c->start,
+						 .end = c->end,
+						 .at = c->a[group ? 2 : 1]};
 }
 
 /* A handler, or a wait for a signal, returns: after the last signal sent, though another may have been sent as well. */
-static int tasks_signalled(struct flow_state *s, struct flow_call *c)
+static void tasks_signalled(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
 	const struct dims_process *p = dims_process(s->dims, t->process_id);
 	struct flow_task *leader = p ? task_numbered(s, c, p->pid) : NULL;
-	struct flow_wake *k = t->killed.node != FLOW_NONE ? &t->killed
-			      : leader			  ? &leader->killed
-							  : &t->killed;
-	int64_t n;
+	struct flow_moment *k = t->killed.node != FLOW_NONE ? &t->killed
+				: leader		    ? &leader->killed
+							    : &t->killed;
 
 	if (k->node == FLOW_NONE || k->start >= c->end)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n >= 0)
-		n = flow_edge_of_calls(s, VIA_SIGNAL, k->node, (uint32_t)n, -1, false);
+		return;
+	flow_edge_of_calls(s, VIA_SIGNAL, k->node, flow_call_node(s, c), -1, false);
 	k->node = FLOW_NONE;
-	return n < 0 ? (int)n : 0;
 }
 
 /* ---- fork, exec, wait ---- */
 
-static int tasks_named(struct flow_state *s, struct flow_named **list, size_t *count, size_t *cap,
-		       struct flow_call *c, int64_t tid)
+static void tasks_named(struct flow_state *s, struct flow_names *list, struct flow_call *c,
+			int64_t tid)
 {
-	int64_t n;
-
-	if (c->failed || tid <= 0)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0 || n == FLOW_NONE)
-		return n < 0 ? (int)n : 0;
-	if (grow((void **)list, cap, *count + 1, sizeof(**list)) < 0)
-		return -ENOMEM;
-	(*list)[(*count)++] = (struct flow_named){(uint32_t)n, c->task, tid, c->start, c->end};
-	return 0;
+	if (c->failed || tid <= 0 || flow_call_node(s, c) == FLOW_NONE)
+		return;
+	flow_failed(s, array_add(list->all, list->count, list->cap,
+				 (struct flow_named){c->node, c->task, tid, c->start, c->end}));
 }
 
 /* The child returned by a wait; waitid() returns it in a structure, unless it waits for a specific child. */
@@ -276,67 +246,49 @@ static int64_t waited_for(const struct flow_call *c)
 	return c->a[0] == P_PID && !(c->flags & WNOHANG) ? (int64_t)(int32_t)c->a[1] : 0;
 }
 
-static int tasks_exec(struct flow_state *s, struct flow_call *c)
-{
-	int64_t n = c->failed ? FLOW_NONE : flow_call_node(s, c);
-
-	if (n >= 0)
-		s->tasks[c->task].exec = (uint32_t)n;
-	return n < 0 ? (int)n : 0;
-}
-
-int flow_tasks_take(struct flow_state *s, struct flow_call *c)
+void flow_tasks_take(struct flow_state *s, struct flow_call *c)
 {
 	switch (c->act) {
 	case FLOW_FORK:
-		return tasks_named(s, &s->forks, &s->fork_count, &s->fork_cap, c, c->ret);
+		tasks_named(s, &s->forks, c, c->ret);
+		break;
 	case FLOW_WAIT:
-		return tasks_named(s, &s->waits, &s->wait_count, &s->wait_cap, c, waited_for(c));
+		tasks_named(s, &s->waits, c, waited_for(c));
+		break;
 	case FLOW_EXEC:
-		return tasks_exec(s, c);
+		if (!c->failed)
+			s->tasks[c->task].exec = flow_call_node(s, c);
+		break;
 	case FLOW_FUTEX:
-		return tasks_futex(s, c);
+		tasks_futex(s, c);
+		break;
 	case FLOW_KILL:
-		return tasks_kill(s, c);
+		tasks_kill(s, c);
+		break;
 	case FLOW_SIGNALLED:
-		return tasks_signalled(s, c);
+		tasks_signalled(s, c);
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-int flow_tasks_any(struct flow_state *s, struct flow_call *c)
+void flow_tasks_any(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
-	int64_t n = 0;
-	int r;
 
-	if (t->first == FLOW_NONE || t->exec != FLOW_NONE) {
-		n = flow_call_node(s, c);
-		if (n < 0)
-			return (int)n;
-		if (t->first == FLOW_NONE)
-			t->first = (uint32_t)n;
-	}
-	if (t->exec != FLOW_NONE) {
-		r = flow_edge_of_calls(s, VIA_EXEC, t->exec, (uint32_t)n, -1, true);
-		if (r < 0)
-			return r;
-		s->tasks[c->task].exec = FLOW_NONE;
-	}
-	return tasks_woken(s, c);
+	if (t->first == FLOW_NONE)
+		t->first = flow_call_node(s, c);
+	if (t->exec != FLOW_NONE)
+		flow_edge_of_calls(s, VIA_EXEC, t->exec, flow_call_node(s, c), -1, true);
+	t->exec = FLOW_NONE;
+	tasks_woken(s, c);
 }
 
 void flow_tasks_last(struct flow_state *s, const struct flow_call *c)
 {
-	struct flow_task *t = &s->tasks[c->task];
-
-	t->last.row_id = c->row_id;
-	t->last.start = c->start;
-	t->last.end = c->end;
-	t->last.thread_id = c->thread_id;
-	t->last.node = c->node;
-	t->last.op = c->op;
+	s->tasks[c->task].last = flow_call_operation(c);
+	s->tasks[c->task].last_node = c->node;
 }
 
 /* ---- the end ---- */
@@ -397,60 +349,44 @@ static struct flow_task *ended_child(struct flow_state *s, const struct flow_nam
 	return best;
 }
 
-int64_t flow_task_last(struct flow_state *s, struct flow_task *t)
+uint32_t flow_task_last(struct flow_state *s, struct flow_task *t)
 {
-	int64_t n = t->last.node;
-
-	if (n != FLOW_NONE || t->last.row_id < 0)
-		return n;
-	n = flow_graph_node(&s->graph, &(struct flow_operation){.row_id = t->last.row_id,
-								.start = t->last.start,
-								.dur = t->last.end - t->last.start,
-								.thread_id = t->last.thread_id,
-								.task = t->number,
-								.op = t->last.op});
-	if (n >= 0)
-		t->last.node = (uint32_t)n;
-	return n;
+	if (t->last_node == FLOW_NONE && t->last.row_id >= 0)
+		t->last_node = flow_graph_node(&s->graph, &t->last);
+	return t->last_node;
 }
 
 /* The last calls of all threads of the process precede the wait. */
-static int tasks_join(struct flow_state *s, const struct flow_named *w)
+static void tasks_join(struct flow_state *s, const struct flow_named *w)
 {
 	struct flow_task *child = ended_child(s, w);
 	uint64_t at;
-	int r = 0;
 
 	if (!child || !map_get(&s->by_process, (uint64_t)child->process_id, &at))
-		return 0;
-	for (uint32_t i = (uint32_t)at; i != FLOW_NONE && r >= 0; i = s->tasks[i].next_of_process) {
+		return;
+	for (uint32_t i = (uint32_t)at; i != FLOW_NONE; i = s->tasks[i].next_of_process) {
 		struct flow_task *t = &s->tasks[i];
-		int64_t n = t->machine != child->machine ? FLOW_NONE : flow_task_last(s, t);
 
-		r = n < 0 ? (int)n
-			  : flow_edge_of_calls(s, VIA_JOIN, (uint32_t)n, w->node, -1, true);
+		if (t->machine == child->machine)
+			flow_edge_of_calls(s, VIA_JOIN, flow_task_last(s, t), w->node, -1, true);
 	}
-	return r;
 }
 
-int flow_tasks_end(struct flow_state *s)
+void flow_tasks_end(struct flow_state *s)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < s->task_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->task_count; i++) {
 		struct flow_task *t = &s->tasks[i];
 
-		for (size_t k = 0; k < t->woken_count && r >= 0; k++)
-			r = woken_settle(s, t, &t->woken[k], NULL);
+		for (size_t k = 0; k < t->woken.count; k++)
+			woken_settle(s, t, &t->woken.all[k], NULL);
 	}
-	for (size_t i = 0; i < s->fork_count && r >= 0; i++) {
-		const struct flow_task *child = forked_child(s, &s->forks[i]);
+	for (size_t i = 0; i < s->forks.count; i++) {
+		const struct flow_task *child = forked_child(s, &s->forks.all[i]);
 
 		if (child)
-			r = flow_edge_of_calls(s, VIA_FORK, s->forks[i].node, child->first, -1,
-					       true);
+			flow_edge_of_calls(s, VIA_FORK, s->forks.all[i].node, child->first, -1,
+					   true);
 	}
-	for (size_t i = 0; i < s->wait_count && r >= 0; i++)
-		r = tasks_join(s, &s->waits[i]);
-	return r;
+	for (size_t i = 0; i < s->waits.count; i++)
+		tasks_join(s, &s->waits.all[i]);
 }
