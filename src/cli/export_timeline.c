@@ -37,8 +37,9 @@ static int export_timeline_tell(const struct export_timeline *o, const struct ti
 	if (r < 0)
 		return r;
 	loss_warn(&loss);
-	fprintf(stderr, "weir: %s slices on %s tracks", format_count(stats->slices).s,
-		format_count(stats->tracks).s);
+	fprintf(stderr, "weir: %s slice%s on %s track%s", format_count(stats->slices).s,
+		stats->slices == 1 ? "" : "s", format_count(stats->tracks).s,
+		stats->tracks == 1 ? "" : "s");
 	if (stats->arrows)
 		fprintf(stderr, ", %s arrows", format_count(stats->arrows).s);
 	if (stats->early)

@@ -100,6 +100,12 @@ def main():
                 tap.check(f'{name}: no line is wider than {width}', all(columns_of(line) <= width for line in text.splitlines()),
                           *(line for line in text.splitlines() if columns_of(line) > width))
                 tap.golden(f'{name} at {width}', f'{folder}/{name}-{width}.txt', text, update)
+        with_long = story().replace('\tnumber=', '\tnumber=91234567890123')
+        subprocess.run((mark, '-', 'long.trace'), input=with_long, text=True, cwd=work, check=True)
+        wide = [(args, width, line) for args in ((), ('--clusters', '--name', 'checkout')) for width in range(126, 190, 3)
+                for line in text_of(*run_plain(weir, ('requests', '-i', 'long.trace', *args), work, COLUMNS=str(width))).splitlines()
+                if columns_of(line) > width]
+        tap.none('names and clusters: nor at widths between, and with long numbers', wide)
     return tap.end()
 
 

@@ -134,7 +134,7 @@ static int print_cluster(const struct requests *q, const struct requests_cluster
 			 size_t number)
 {
 	_cleanup_buf_ struct buf line = {0};
-	size_t width = requests_width();
+	size_t width = requests_width(), left;
 	int64_t parts[SPAN_TIMES];
 	int r;
 
@@ -146,7 +146,9 @@ static int print_cluster(const struct requests *q, const struct requests_cluster
 	if (r >= 0 && width < 130)
 		requests_line(&line);
 	r = r < 0 ? r : buf_printf(&line, "   ");
-	r = r < 0 ? r : requests_where(&line, parts, width - (width < 130 ? 3 : 65));
+	/* a number has up to 19 digits */
+	left = width - (width < 130 ? 3 : format_width(buf_str(&line)) + 3);
+	r = r < 0 ? r : requests_where(&line, parts, left);
 	requests_line(&line);
 	return r;
 }

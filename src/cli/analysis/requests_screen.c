@@ -13,7 +13,7 @@
 #define WIDE	    130 /* columns from which a line has room for its bar */
 #define TITLE_MIN   16
 #define TITLE_MAX   40
-#define GROUP_REST  59 /* columns for a group's figures */
+#define GROUP_REST  61 /* columns for a group's figures */
 #define WHERE_BAR   34 /* columns from which there is a bar next to the words */
 #define FREQ_ROWS   64
 #define NAMES_SHORT 20 /* groups on a terminal */
