@@ -30,10 +30,10 @@ struct flow_datagram {
 	struct flow_message_at message;
 };
 
-/* A ring of waiting datagrams, in order. */
+/* Waiting datagrams, in order: [first, first + count). */
 struct flow_queue {
 	struct flow_datagram *all;
-	size_t first, count, cap; /* cap: a power of two */
+	size_t first, count, cap;
 };
 
 /* Sends and receives of one port, or of one name. */
@@ -147,32 +147,28 @@ static void datagram_joined(struct flow_state *s, const struct flow_datagram *se
 
 static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
 {
-	return &q->all[(q->first + i) & (q->cap - 1)];
+	return &q->all[q->first + i];
 }
 
 static int datagram_queue_add(struct flow_queue *q, const struct flow_datagram *d)
 {
-	size_t cap = q->cap ? 2 * q->cap : 16;
+	size_t end = q->first + q->count;
+	int r;
 
-	if (q->count == q->cap) {
-		struct flow_datagram *all = malloc(cap * sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		for (size_t i = 0; i < q->count; i++)
-			all[i] = *queue_at(q, i);
-		free(q->all);
-		*q = (struct flow_queue){all, 0, q->count, cap};
+	if (end == q->cap && q->first > q->count) {
+		memcpy(q->all, queue_at(q, 0), q->count * sizeof(*q->all));
+		q->first = 0;
+		end = q->count;
 	}
-	*queue_at(q, q->count++) = *d;
-	return 0;
+	r = array_add(q->all, end, q->cap, *d);
+	q->count = end - q->first;
+	return r;
 }
 
 /* usually the first one */
 static void datagram_queue_take(struct flow_queue *q, size_t at)
 {
-	for (; at > 0; at--)
-		*queue_at(q, at) = *queue_at(q, at - 1);
+	memmove(queue_at(q, 1), queue_at(q, 0), at * sizeof(*q->all));
 	q->first++;
 	q->count--;
 }
