@@ -86,8 +86,7 @@ struct flow_task {
 	uint32_t exec;		    /* node of an exec whose new program has not made a call yet */
 	struct flow_operation last; /* its last call; row_id -1: none yet */
 	uint32_t last_node;
-	struct flow_moment
-		wakes[FLOW_WAKES]; /* the last calls that woke others from a futex, in a ring */
+	struct flow_moment wakes[FLOW_WAKES]; /* its last calls that woke from a futex, in a ring */
 	unsigned int wake_count;
 	/* futex waits that it ended, until its next call shows by which of its calls */
 	struct flow_moments woken;
@@ -431,6 +430,8 @@ int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);
 
 /* flow_sockets.c */
+/* True of an address of the loopback device, such as "127.0.0.1:80". */
+bool flow_is_loopback(struct bytes address);
 /* How many messages the call moved, if its socket preserves their boundaries. */
 int64_t flow_call_messages(const struct flow_call *c);
 void flow_sockets_take(struct flow_state *s, struct flow_call *c);

@@ -56,8 +56,8 @@ void flow_datagrams_free(struct flow_state *s)
 	*p = (struct flow_ports){0};
 }
 
-/* Length of the host in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
-static size_t datagram_host(struct bytes a, uint64_t *ret_port)
+/* The host of "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
+static struct bytes datagram_host(struct bytes a, uint64_t *ret_port)
 {
 	size_t at = a.len;
 
@@ -66,20 +66,19 @@ static size_t datagram_host(struct bytes a, uint64_t *ret_port)
 		at--;
 	for (size_t i = at; at && i < a.len && i < at + 5; i++)
 		*ret_port = *ret_port * 10 + (uint64_t)(a.data[i] - '0') % 10;
-	return at ? at - 1 : 0;
+	return (struct bytes){a.data, at ? at - 1 : 0};
 }
 
 static bool datagram_is_any(struct bytes host)
 {
-	return (host.len == 7 && !memcmp(host.data, "0.0.0.0", 7)) ||
-	       (host.len == 4 && !memcmp(host.data, "[::]", 4));
+	return bytes_is(host, "0.0.0.0") || bytes_is(host, "[::]");
 }
 
 /* True if two addresses may be equal: one is unknown, or a socket's wildcard address. */
 static bool datagram_may_be(struct bytes a, struct bytes b)
 {
 	uint64_t x, y;
-	struct bytes p = {a.data, datagram_host(a, &x)}, q = {b.data, datagram_host(b, &y)};
+	struct bytes p = datagram_host(a, &x), q = datagram_host(b, &y);
 
 	if (!a.len || !b.len || !bytes_compare(a, b))
 		return true;
@@ -248,8 +247,7 @@ static void datagram_address(const struct flow_state *s, const struct dims_file 
 
 	d->from = side == FLOW_SEND ? own : other;
 	d->to = side == FLOW_RECEIVE ? own : other;
-	d->apart = (d->to.len > 4 && !memcmp(d->to.data, "127.", 4)) ||
-		   (d->to.len > 5 && !memcmp(d->to.data, "[::1]", 5));
+	d->apart = flow_is_loopback(d->to);
 	if (socket->family == AF_UNIX)
 		d->port = d->to.len ? hash_bytes(d->to.data, d->to.len) ^
 					      hash_u64(s->tasks[d->task].machine)
