@@ -1,7 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow.h: `weir flow`: causes of operations, and the path of bytes, across processes and hosts. One pass over the calls
- * (flow_pass.h) feeds two folders: edges/ finds what orders two operations, bytes/ follows the data moved.
+ * flow.h: `weir flow`: causes of operations, and the path of bytes, across processes and hosts.
+ *
+ * One pass over the calls of all traces, ordered by their ends, adds nodes and edges to a graph, and keeps what bytes the calls
+ * moved. At its end the edges are numbered, the clocks solved, and verdicts made of the bytes:
+ *
+ *   flow_pass.c        reads calls, finds their task and files, and passes each on by its kind
+ *   flow_graph.c       operations, edges, Lamport numbers, the past of an operation
+ *   flow_clocks.c      offsets between the clocks of recordings, from messages between them
+ *   flow.c             options, and the tables of the result; flow_past.c: --past; flow_keep.c, flow_keep_clocks.c: --keep;
+ *                      flow_follow.c: traces that grow
+ *
+ *   edges/: what orders two operations
+ *   flow_tasks.c       fork, join, exec, futex, signals
+ *   flow_files.c       storage, publication, sync; flow_extents.c: the last writer of each byte of a file
+ *   flow_sockets.c     which two ends belong together; flow_channel.c: joins what they send and receive, by position
+ *   flow_datagrams.c   datagrams over IP, and of unix sockets with a name, which are joined by content
+ *   flow_opened.c      descriptors that share an open file description; flow_locks.c: flock and fcntl
+ *   flow_eventfd.c, flow_requests.c (io_uring), flow_contexts.c (spans whose parents are in another process)
+ *
+ *   bytes/: what happened to the data
+ *   flow_content.c     rows of chunk, by call; flow_pieces.c: the hash of each 4 KiB of a file or stream; flow_mapped.c: bytes
+ *                      stored through mappings; flow_links.c: which bytes that left a process are bytes that had entered it
+ *   flow_messages.c    datagrams dropped, doubled, altered or re-ordered on their way; flow_relays.c: by a process
+ *   flow_verdicts.c    the list of verdicts; bytes altered by a process (flow_roles.c: whose purpose it is not)
+ *   flow_deliveries.c  bytes stored but not sent, sent but not stored, sent twice, or in another order
+ *   flow_places.c      the file in which bytes of a stream are stored
+ *   flow_replicas.c    files of the same name in several folders; flow_differ.c: those that differ or are missing;
+ *                      flow_replication.c: the order in which they arrived
+ *   flow_from.c        --of: every later place of bytes; flow_table.c: table verdict
  */
 #pragma once
 

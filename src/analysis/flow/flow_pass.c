@@ -264,7 +264,7 @@ uint32_t flow_call_node(struct flow_state *s, struct flow_call *c)
 }
 
 /* Bytes that the call moved into or out of one of its files. */
-static void call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id, int64_t pos,
+static void pass_moved(struct flow_state *s, struct flow_call *c, int64_t file_id, int64_t pos,
 		       enum flow_side side)
 {
 	uint32_t at = flow_object(s, file_id);
@@ -296,77 +296,76 @@ static void call_moved(struct flow_state *s, struct flow_call *c, int64_t file_i
 	}
 }
 
-static void call_copied(struct flow_state *s, struct flow_call *c)
+static void pass_copied(struct flow_state *s, struct flow_call *c)
 {
 	bool second = op_copy(c->op) == OP_COPY_TO_SECOND;
 
-	call_moved(s, c, second ? c->file_id : c->file2_id, second ? c->pos : c->pos2,
+	if (c->bytes <= 0)
+		return;
+	pass_moved(s, c, second ? c->file_id : c->file2_id, second ? c->pos : c->pos2,
 		   FLOW_RECEIVE);
-	call_moved(s, c, second ? c->file2_id : c->file_id, second ? c->pos2 : c->pos, FLOW_SEND);
+	pass_moved(s, c, second ? c->file2_id : c->file_id, second ? c->pos2 : c->pos, FLOW_SEND);
 }
 
-static void call_act(struct flow_state *s, struct flow_call *c)
+static void pass_received(struct flow_state *s, struct flow_call *c)
 {
-	switch ((enum flow_act)c->act) {
-	case FLOW_READ:
-		if (c->bytes > 0)
-			call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE);
-		break;
-	case FLOW_WRITE:
-		if (c->status & STATUS_UNFINISHED)
-			flow_sockets_unfinished(s, c);
-		else if (c->bytes > 0)
-			call_moved(s, c, c->file_id, c->pos, FLOW_SEND);
-		break;
-	case FLOW_COPY:
-		if (c->bytes > 0)
-			call_copied(s, c);
-		break;
-	case FLOW_FORK:
-		flow_mapped_take(s, c);
-		flow_tasks_take(s, c);
-		break;
-	case FLOW_MAP:
-	case FLOW_UNMAP:
-	case FLOW_PROTECT:
-	case FLOW_REMAP:
-		flow_mapped_take(s, c);
-		break;
-	case FLOW_WAIT:
-	case FLOW_EXIT:
-	case FLOW_EXEC:
-	case FLOW_FUTEX:
-	case FLOW_KILL:
-	case FLOW_SIGNALLED:
-		flow_tasks_take(s, c);
-		break;
-	case FLOW_CONNECT:
-	case FLOW_ACCEPT:
-	case FLOW_PAIR:
-		flow_sockets_take(s, c);
-		break;
-	case FLOW_OPEN:
-		if (!c->failed)
-			flow_opened_new(s, c);
-		flow_files_take(s, c);
-		break;
-	case FLOW_RENAME:
-	case FLOW_FSYNC:
-	case FLOW_TRUNCATE:
-		flow_files_take(s, c);
-		break;
-	case FLOW_FLOCK:
-	case FLOW_FCNTL:
-	case FLOW_DUP:
-	case FLOW_CLOSE:
-		flow_locks_take(s, c);
-		break;
-	case FLOW_EVENTFD:
-		flow_eventfd_made(s, c);
-		break;
-	default:
-		break;
-	}
+	if (c->bytes > 0)
+		pass_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE);
+}
+
+static void pass_sent(struct flow_state *s, struct flow_call *c)
+{
+	if (c->status & STATUS_UNFINISHED)
+		flow_sockets_unfinished(s, c);
+	else if (c->bytes > 0)
+		pass_moved(s, c, c->file_id, c->pos, FLOW_SEND);
+}
+
+static void pass_forked(struct flow_state *s, struct flow_call *c)
+{
+	flow_mapped_take(s, c);
+	flow_tasks_fork(s, c);
+}
+
+static void pass_opened(struct flow_state *s, struct flow_call *c)
+{
+	if (!c->failed)
+		flow_opened_new(s, c);
+	flow_files_take(s, c);
+}
+
+static void (*const pass_acts[FLOW_ACTS])(struct flow_state *s, struct flow_call *c) = {
+	[FLOW_READ] = pass_received,
+	[FLOW_WRITE] = pass_sent,
+	[FLOW_COPY] = pass_copied,
+	[FLOW_FORK] = pass_forked,
+	[FLOW_WAIT] = flow_tasks_wait,
+	[FLOW_EXEC] = flow_tasks_exec,
+	[FLOW_FUTEX] = flow_tasks_futex,
+	[FLOW_KILL] = flow_tasks_kill,
+	[FLOW_SIGNALLED] = flow_tasks_signalled,
+	[FLOW_CONNECT] = flow_sockets_take,
+	[FLOW_ACCEPT] = flow_sockets_take,
+	[FLOW_PAIR] = flow_sockets_take,
+	[FLOW_OPEN] = pass_opened,
+	[FLOW_RENAME] = flow_files_take,
+	[FLOW_FSYNC] = flow_files_take,
+	[FLOW_TRUNCATE] = flow_files_take,
+	[FLOW_FLOCK] = flow_locks_take,
+	[FLOW_FCNTL] = flow_locks_take,
+	[FLOW_DUP] = flow_locks_take,
+	[FLOW_CLOSE] = flow_locks_take,
+	[FLOW_MAP] = flow_mapped_take,
+	[FLOW_UNMAP] = flow_mapped_take,
+	[FLOW_PROTECT] = flow_mapped_take,
+	[FLOW_REMAP] = flow_mapped_take,
+	[FLOW_EVENTFD] = flow_eventfd_made,
+};
+
+static void pass_act(struct flow_state *s, struct flow_call *c)
+{
+	if (pass_acts[c->act])
+		pass_acts[c->act](s, c);
 }
 
 /* Reads a row. False: it has no thread, or was not a call. */
@@ -414,7 +413,7 @@ static bool pass_call(struct flow_state *s, const struct batch *b, uint32_t row,
 	return true;
 }
 
-static void call_take(struct flow_state *s, struct flow_call *c)
+static void pass_take(struct flow_state *s, struct flow_call *c)
 {
 	s->calls++;
 	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL) &&
@@ -423,7 +422,7 @@ static void call_take(struct flow_state *s, struct flow_call *c)
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
 		flow_requests_take(s, c);
-		call_act(s, c);
+		pass_act(s, c);
 		return;
 	}
 	flow_tasks_any(s, c);
@@ -431,7 +430,7 @@ static void call_take(struct flow_state *s, struct flow_call *c)
 		flow_contexts_call(s, c);
 	if (c->act == FLOW_ENTER)
 		flow_requests_enter(s, c);
-	call_act(s, c);
+	pass_act(s, c);
 	if (s->locks.count)
 		flow_locks_left(s, c);
 	flow_tasks_last(s, c);
@@ -577,7 +576,7 @@ static int flow_pass_rows(struct flow_state *s, struct engine_merge *m, const st
 		else if (b->table == TABLE_CHUNK)
 			flow_content_row(s, b, rows[i]);
 		else if (pass_call(s, b, rows[i], engine_merge_end(m, rows[i]), &c))
-			call_take(s, &c);
+			pass_take(s, &c);
 	}
 	return s->graph.r;
 }

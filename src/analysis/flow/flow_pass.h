@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_pass.h: the single pass over all traces that finds the edges. Each mechanism that orders operations has a file
- * of its own, which receives the relevant calls ordered by their ends:
- *   flow_tasks.c      fork, join, exec, futex, signals
- *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
- *   flow_datagrams.c  datagrams over IP, and of unix sockets with a name
- *   flow_files.c      storage, publication, sync
- *   flow_locks.c      file locks: flock, fcntl
- *   flow_opened.c     descriptors that share an open file description
- *   flow_eventfd.c    eventfd
- *   flow_requests.c   io_uring
- *   flow_contexts.c   spans whose parents are in another process
+ * flow_pass.h: the state of the pass over the calls, and what the files of edges/ and bytes/ offer it (see flow.h). They
+ * receive the calls ordered by their ends. None hands an error up: the first is noted in the graph, and the pass then ends.
  */
 #pragma once
 
@@ -53,6 +44,7 @@ enum flow_act {
 	FLOW_KILL,
 	FLOW_SIGNALLED,
 	FLOW_ENTER,
+	FLOW_ACTS,
 };
 
 /* A row of op. */
@@ -94,8 +86,7 @@ struct flow_task {
 	uint32_t exec;		    /* node of an exec whose new program has not made a call yet */
 	struct flow_operation last; /* its last call; row_id -1: none yet */
 	uint32_t last_node;
-	struct flow_moment
-		wakes[FLOW_WAKES]; /* the last calls that woke others from a futex, in a ring */
+	struct flow_moment wakes[FLOW_WAKES]; /* its last calls that woke from a futex, in a ring */
 	unsigned int wake_count;
 	/* futex waits that it ended, until its next call shows by which of its calls */
 	struct flow_moments woken;
@@ -422,7 +413,13 @@ uint32_t flow_task_of(struct flow_state *s, int64_t thread_id);
 void flow_tasks_any(struct flow_state *s, struct flow_call *c);
 /* After everything else: notes the task's last call. */
 void flow_tasks_last(struct flow_state *s, const struct flow_call *c);
-void flow_tasks_take(struct flow_state *s, struct flow_call *c);
+/* The calls of each kind, failed ones too. */
+void flow_tasks_fork(struct flow_state *s, struct flow_call *c);
+void flow_tasks_wait(struct flow_state *s, struct flow_call *c);
+void flow_tasks_exec(struct flow_state *s, struct flow_call *c);
+void flow_tasks_futex(struct flow_state *s, struct flow_call *c);
+void flow_tasks_kill(struct flow_state *s, struct flow_call *c);
+void flow_tasks_signalled(struct flow_state *s, struct flow_call *c);
 void flow_tasks_end(struct flow_state *s);
 /* The task's last call as a node; FLOW_NONE: no call. */
 uint32_t flow_task_last(struct flow_state *s, struct flow_task *t);
@@ -433,6 +430,8 @@ int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);
 
 /* flow_sockets.c */
+/* True of an address of the loopback device, such as "127.0.0.1:80". */
+bool flow_is_loopback(struct bytes address);
 /* How many messages the call moved, if its socket preserves their boundaries. */
 int64_t flow_call_messages(const struct flow_call *c);
 void flow_sockets_take(struct flow_state *s, struct flow_call *c);
@@ -551,6 +550,6 @@ void flow_locks_left(struct flow_state *s, struct flow_call *c);
 void flow_locks_free(struct flow_state *s);
 
 /* flow_eventfd.c */
-void flow_eventfd_made(struct flow_state *s, const struct flow_call *c);
+void flow_eventfd_made(struct flow_state *s, struct flow_call *c);
 void flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side);
 void flow_eventfds_free(struct flow_state *s);

@@ -104,14 +104,12 @@ static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t 
 static void evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = 0;
 
-	for (size_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		buf_printf(&text, "%s", i ? ", " : "");
-		r = flow_replica_put_folder(v, g[i]->folder, &text);
+		flow_replica_put_folder(v, g[i]->folder, &text);
 	}
-	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
-	flow_verdict_failed(v, r);
+	flow_verdict_failed(v, buf_printf(&text, " differ: it is not known which one is right"));
 	flow_verdict_evidence(v, "replicas", FLOW_UNSEEN, buf_str(&text));
 }
 

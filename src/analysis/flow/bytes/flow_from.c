@@ -134,18 +134,17 @@ static int lists_make(struct from_walk *w)
 	return r;
 }
 
-static int from_row(struct from_walk *w, int depth, uint32_t node, const char *via, int64_t file_id,
-		    int64_t pos, int64_t bytes)
+static void from_row(struct from_walk *w, int depth, uint32_t node, const char *via,
+		     int64_t file_id, int64_t pos, int64_t bytes)
 {
 	const struct flow_state *s = w->v->s;
 	const struct flow_node *n = &s->graph.nodes[node];
 	_cleanup_buf_ struct buf host = {0}, who = {0};
 	int64_t at = flow_time_start(s, node);
 	char room[32];
-	int r = flow_place_name(s, flow_node_place(&s->graph, n), &host);
 
-	if (r >= 0)
-		r = names_process(s->dims, flow_node_process(s, node), &who);
+	flow_verdict_failed(w->v, flow_place_name(s, flow_node_place(&s->graph, n), &host));
+	flow_verdict_failed(w->v, names_process(s->dims, flow_node_process(s, node), &who));
 	if (!depth)
 		w->origin = at;
 	w->count++;
@@ -160,22 +159,22 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	answer_list_int(w->rows, bytes);
 	answer_list_str(w->rows, via);
 	answer_list_int(w->rows, flow_node_row(&s->graph, n));
-	return r;
 }
 
-/* Lists a place. 0; 1 if it was already listed or the list is full; or -ENOMEM. */
-static int from_full(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
+/* True for a place that is to be listed: it was not already, and the list is not full. */
+static bool from_is_new(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
 {
 	const int64_t place[] = {node, pos, bytes};
 	uint64_t key = hash_bytes(place, sizeof(place));
 
 	if (map_get(&w->seen, key, NULL))
-		return 1;
+		return false;
 	if (w->count >= ROWS_MAX || depth >= DEPTH_MAX) {
 		w->left_out++;
-		return 1;
+		return false;
 	}
-	return map_set(&w->seen, key, 1);
+	flow_verdict_failed(w->v, map_set(&w->seen, key, 1));
+	return w->v->r >= 0;
 }
 
 static int64_t spot_file(const struct flow_state *s, uint32_t spot)
@@ -206,17 +205,16 @@ static bool is_other_message(const struct flow_state *s, uint32_t edge, uint32_t
 	       ((int64_t)place >= to || (int64_t)place + s->graph.edges[edge].bytes <= from);
 }
 
-static int from_taken(struct from_walk *w, int depth, const struct from_place *p);
+static void from_taken(struct from_walk *w, int depth, const struct from_place *p);
 
 /* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
-static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
-		      int64_t to)
+static void from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
+		       int64_t to)
 {
 	const struct flow_state *s = w->v->s;
 	bool all = spot == FLOW_NONE || !is_comparable(s, spot);
-	int r = 0;
 
-	for (uint32_t i = w->edges.first[node]; i != FLOW_NONE && r >= 0; i = w->edges.next[i]) {
+	for (uint32_t i = w->edges.first[node]; i != FLOW_NONE; i = w->edges.next[i]) {
 		const struct flow_arc *e = &s->graph.edges[i];
 		struct from_place p = {e->to, flow_edge_file(&s->graph, e), e->pos, e->bytes,
 				       e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
@@ -225,10 +223,9 @@ static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t sp
 		if (is_other_message(s, i, spot, from, to))
 			continue;
 		if (all || (p.pos < to && from < p.pos + p.bytes))
-			r = from_taken(w, depth, &p);
+			from_taken(w, depth, &p);
 	}
-	for (uint32_t i = w->takings.first[node]; i != FLOW_NONE && r >= 0;
-	     i = w->takings.next[i]) {
+	for (uint32_t i = w->takings.first[node]; i != FLOW_NONE; i = w->takings.next[i]) {
 		const struct flow_taking *t = &s->takings[i];
 		int64_t first = all ? t->pos : MAX(t->pos, from),
 			last = all ? t->pos + t->bytes : MIN(t->pos + (int64_t)t->bytes, to);
@@ -236,9 +233,8 @@ static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t sp
 				       t->contested ? "contested" : vocab_word("via", VIA_STORAGE)};
 
 		if (first < last)
-			r = from_taken(w, depth, &p);
+			from_taken(w, depth, &p);
 	}
-	return r;
 }
 
 /* The spot through which bytes entered their process; FLOW_NONE: unknown. */
@@ -253,82 +249,78 @@ static uint32_t spot_of(const struct flow_state *s, int64_t file_id)
 }
 
 /* Bytes of a range that a process sent out, given by where they entered at the place. */
-static int from_put_range(struct from_walk *w, int depth, const struct flow_range *k,
-			  const struct from_place *p)
+static void from_put_range(struct from_walk *w, int depth, const struct flow_range *k,
+			   const struct from_place *p)
 {
 	int64_t first = MAX(p->pos, k->from), bytes = MIN(p->pos + p->bytes, k->to) - first,
 		pos = k->out_pos + first - k->from;
-	int r = bytes > 0 ? from_full(w, depth, k->out, pos, bytes) : 1;
 
-	if (r)
-		return MIN(r, 0);
-	r = from_row(w, depth, k->out, k->differs ? "altered" : "content",
-		     spot_file(w->v->s, k->out_spot), pos, bytes);
-	return r < 0 ? r : from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
+	if (bytes <= 0 || !from_is_new(w, depth, k->out, pos, bytes))
+		return;
+	from_row(w, depth, k->out, k->differs ? "altered" : "content",
+		 spot_file(w->v->s, k->out_spot), pos, bytes);
+	from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
 }
 
 /* The same of messages that a call took from a pair of sockets, where a place is their number: all that it took. */
-static int from_put_messages(struct from_walk *w, int depth, const struct flow_ranges *l,
-			     int64_t process, uint32_t spot, uint32_t node)
+static void from_put_messages(struct from_walk *w, int depth, const struct flow_ranges *l,
+			      int64_t process, uint32_t spot, uint32_t node)
 {
-	int r = 0;
-
 	for (size_t i = array_first(k, 0, l->count,
 				    (ORDER(l->all[k].process_id, process)
 					     ?: ORDER(l->all[k].in_spot, spot)
 						     ?: ORDER(l->all[k].in, node)) >= 0);
 	     i < l->count && l->all[i].process_id == process && l->all[i].in_spot == spot &&
-	     l->all[i].in == node && r >= 0;
+	     l->all[i].in == node;
 	     i++) {
 		const struct flow_range *k = &l->all[i];
 
-		r = from_put_range(w, depth, k,
-				   &(struct from_place){.pos = k->from, .bytes = k->to - k->from});
+		from_put_range(w, depth, k,
+			       &(struct from_place){.pos = k->from, .bytes = k->to - k->from});
 	}
-	return r;
 }
 
 /* Visits ranges that begin before the end of the place and reach into it; those are adjacent. */
-static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
-			  const struct from_place *p)
+static void from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
+			   const struct from_place *p)
 {
 	const struct flow_state *s = w->v->s;
 	int64_t process = flow_node_process(s, p->node);
 	uint32_t spot = spot_of(s, p->file_id);
 	size_t i = flow_range_at(l, process, spot, p->pos);
-	int r = 0;
 
-	if (spot != FLOW_NONE && flow_spot_messages(w->v, spot) && !s->channels[spot].open)
-		return from_put_messages(w, depth, l, process, spot, p->node);
+	if (spot == FLOW_NONE)
+		return;
+	if (flow_spot_messages(w->v, spot) && !s->channels[spot].open) {
+		from_put_messages(w, depth, l, process, spot, p->node);
+		return;
+	}
 	for (size_t n = 0; n < RANGES_BEFORE && i && l->all[i - 1].process_id == process &&
 			   l->all[i - 1].in_spot == spot;
 	     n++)
 		i--;
-	for (; i < l->count && spot != FLOW_NONE && r >= 0; i++) {
+	for (; i < l->count; i++) {
 		const struct flow_range *k = &l->all[i];
 
 		if (k->process_id != process || k->in_spot != spot || k->from >= p->pos + p->bytes)
 			break;
-		r = from_put_range(w, depth, k, p);
+		from_put_range(w, depth, k, p);
 	}
-	return r;
 }
 
 /* A call took bytes: finds where its process put them. */
-static int from_taken(struct from_walk *w, int depth, const struct from_place *p)
+static void from_taken(struct from_walk *w, int depth, const struct from_place *p)
 {
-	int r = from_full(w, depth, p->node, p->pos, p->bytes);
-
-	if (r)
-		return MIN(r, 0);
-	r = from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
+	if (!from_is_new(w, depth, p->node, p->pos, p->bytes))
+		return;
+	from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
 	/* a copy within the kernel sends out what it took */
-	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op))
-		return from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
-	if (r < 0)
-		return r;
-	r = from_put_aside(w, depth + 1, &w->v->stored, p);
-	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
+	if (op_copy(w->v->s->graph.nodes[p->node].op)) {
+		from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
+		return;
+	}
+	from_put_aside(w, depth + 1, &w->v->stored, p);
+	from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
 /* The nodes of the calls to start from, in the order in which they ended. */
@@ -359,14 +351,10 @@ int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *r
 	if (r >= 0)
 		r = from_roots(&v->s->from, &roots, &count);
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		r = from_full(&w, 0, roots[i], -1, -1);
-		if (r) {
-			r = MIN(r, 0);
+		if (!from_is_new(&w, 0, roots[i], -1, -1))
 			continue;
-		}
-		r = from_row(&w, 0, roots[i], NULL, -1, -1, -1);
-		if (r >= 0)
-			r = from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
+		from_row(&w, 0, roots[i], NULL, -1, -1, -1);
+		from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
 	}
 	*ret_left_out = w.left_out + v->s->from_left_out;
 	free(w.edges.first);
@@ -374,5 +362,5 @@ int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *r
 	free(w.takings.first);
 	free(w.takings.next);
 	map_free(&w.seen);
-	return r;
+	return r < 0 ? r : v->r;
 }

@@ -85,7 +85,12 @@ static uint64_t block_hash(const uint8_t *b)
 	return h;
 }
 
-/* The factor of the first byte of a block in its hash. */
+/* The hash of the block that begins one byte later, at b + 1. `top`: the factor of the first byte. */
+static uint64_t hash_roll(uint64_t hash, uint64_t top, const uint8_t *b)
+{
+	return (hash - (b[0] + 1ull) * top) * PRIME + b[BLOCK] + 1;
+}
+
 static uint64_t hash_top(void)
 {
 	uint64_t top = 1;
@@ -374,8 +379,7 @@ static bool links_elsewhere(const struct links_out *o, struct spot in, size_t fr
 				return true;
 		}
 		if (i + BLOCK < end)
-			hash = (hash - (o->bytes[i] + 1ull) * top) * PRIME + o->bytes[i + BLOCK] +
-			       1;
+			hash = hash_roll(hash, top, o->bytes + i);
 	}
 	return false;
 }
@@ -489,20 +493,14 @@ static void links_scan(struct links_out *o)
 {
 	uint64_t top = hash_top(), hash = 0;
 	struct spot in;
-	bool twice;
+	bool twice, anew = true;
 
-	for (size_t i = 0, have = 0; i < o->size && o->l->r >= 0; i++) {
-		if (have == BLOCK)
-			hash -= (o->bytes[i - BLOCK] + 1ull) * top;
-		else
-			have++;
-		hash = hash * PRIME + o->bytes[i] + 1;
-		if (have < BLOCK || !links_block(o, i + 1 - BLOCK, hash, &in, &twice))
-			continue;
-		links_found(o, in, i + 1 - BLOCK);
-		i = o->done - 1;
-		have = 0;
-		hash = 0;
+	for (size_t i = 0; i + BLOCK <= o->size && o->l->r >= 0;) {
+		hash = anew ? block_hash(o->bytes + i) : hash_roll(hash, top, o->bytes + i - 1);
+		anew = links_block(o, i, hash, &in, &twice);
+		if (anew)
+			links_found(o, in, i);
+		i = anew ? o->done : i + 1;
 	}
 }
 
@@ -515,15 +513,10 @@ bool flow_links_copied(const struct flow_links *l, int64_t process_id, uint32_t 
 	struct spot other;
 	bool twice;
 
-	for (uint32_t i = from; i < to; i++) {
-		uint32_t at = i + 1 - BLOCK;
-
-		if (i - from >= BLOCK)
-			hash -= (bytes[i - BLOCK] + 1ull) * top;
-		hash = hash * PRIME + bytes[i] + 1;
-		if (i + 1 - from >= BLOCK &&
-		    block_find(l, process_id, bytes + at, hash, &other, &twice))
-			found += twice || other.segment != segment || other.at != at;
+	for (uint32_t i = from; i + BLOCK <= to; i++) {
+		hash = i == from ? block_hash(bytes + i) : hash_roll(hash, top, bytes + i - 1);
+		if (block_find(l, process_id, bytes + i, hash, &other, &twice))
+			found += twice || other.segment != segment || other.at != i;
 	}
 	return found > (to - from) / GRID / 2;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_messages.h: messages that sockets sent and received: datagrams, and packets of unix sockets.
- *   flow_messages.c  datagrams that were dropped, delivered twice, altered or re-ordered between two sockets
- *   flow_relays.c    the same of messages that a process receives and sends on
+ * flow_messages.h: messages that sockets sent and received: datagrams, and packets of unix sockets; those that a process
+ * receives and sends on (flow_relays.c).
  */
 #pragma once
 

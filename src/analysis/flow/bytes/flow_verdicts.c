@@ -27,15 +27,16 @@ static const struct flow_node *node_of(const struct flow_verdicts *v, uint32_t n
 	return &v->s->graph.nodes[node];
 }
 
+/* Each appends a text; an error sticks to the buffer. */
 /* "n2 store 9921" */
-static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
+static void verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
 {
-	return flow_put_process(v->s, flow_node_place(&v->s->graph, node_of(v, node)),
-				flow_node_process(v->s, node), to);
+	(void)flow_put_process(v->s, flow_node_place(&v->s->graph, node_of(v, node)),
+			       flow_node_process(v->s, node), to);
 }
 
-static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
-		    struct buf *to)
+static void put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
+		     struct buf *to)
 {
 	const struct flow_channel *c;
 	struct bytes name;
@@ -43,25 +44,29 @@ static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side
 
 	if (spot & FLOW_SPOT_FILE) {
 		name = names_base(flow_object_name(v->s, spot & ~FLOW_SPOT_FILE));
-		return buf_append(to, name.data, name.len);
+		buf_append(to, name.data, name.len);
+		return;
 	}
 	c = &v->s->channels[spot];
 	task = c->ends[!mine].task;
 	if (task == FLOW_NONE)
-		return buf_printf(to, "?");
-	if (c->apart)
-		return flow_place_name(v->s, c->ends[!mine].place, to);
-	return names_process(v->s->dims, v->s->tasks[task].process_id, to);
+		buf_printf(to, "?");
+	else if (c->apart)
+		flow_place_name(v->s, c->ends[!mine].place, to);
+	else
+		names_process(v->s->dims, v->s->tasks[task].process_id, to);
 }
 
-/* "recvfrom(n1)" */
-static int verdict_put_call(const struct flow_verdicts *v, struct flow_seen of, struct buf *to)
+/* "recvfrom(n1)"; nothing for no call. */
+static void verdict_put_call(const struct flow_verdicts *v, struct flow_seen of, struct buf *to)
 {
 	char room[32];
-	int r = buf_printf(to, "%s(", op_name(node_of(v, of.node)->op, room));
 
-	r = r < 0 ? r : put_spot(v, of.spot, of.side, to);
-	return r < 0 ? r : buf_printf(to, ")");
+	if (of.node == FLOW_NONE)
+		return;
+	buf_printf(to, "%s(", op_name(node_of(v, of.node)->op, room));
+	put_spot(v, of.spot, of.side, to);
+	buf_printf(to, ")");
 }
 
 /* ---- rows ---- */
@@ -71,22 +76,20 @@ void flow_verdict_evidence(struct flow_verdicts *v, const char *label, struct fl
 {
 	_cleanup_buf_ struct buf who = {0}, call = {0};
 	struct answer_list *t = v->evidence;
-	int r = 0;
 
 	if (v->full)
 		return;
-	if (of.node != FLOW_NONE) {
-		r = verdict_put_who(v, of.node, &who);
-		if (r >= 0)
-			r = verdict_put_call(v, of, &call);
-	}
+	if (of.node != FLOW_NONE)
+		verdict_put_who(v, of.node, &who);
+	verdict_put_call(v, of, &call);
 	answer_list_int(t, v->count);
 	answer_list_str(t, label);
 	answer_list_some(t, buf_bytes(&who));
 	answer_list_some(t, buf_bytes(&call));
 	answer_list_known(t, of.node != FLOW_NONE ? flow_time_start(v->s, of.node) : -1);
 	answer_list_str(t, text);
-	flow_verdict_failed(v, r);
+	flow_verdict_failed(v, buf_status(&who));
+	flow_verdict_failed(v, buf_status(&call));
 }
 
 void flow_verdict_replicas(struct flow_verdicts *v)
@@ -105,7 +108,8 @@ static void verdict_put_op(struct flow_verdicts *v, struct flow_seen of)
 			answer_list_null(t);
 		return;
 	}
-	flow_verdict_failed(v, verdict_put_call(v, of, &call));
+	verdict_put_call(v, of, &call);
+	flow_verdict_failed(v, buf_status(&call));
 	answer_list_some(t, buf_bytes(&call));
 	answer_list_int(t, flow_time_start(v->s, of.node));
 	answer_list_int(t, flow_node_row(&v->s->graph, node_of(v, of.node)));
@@ -134,19 +138,19 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 	return w->note;
 }
 
-static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
-			     struct batch_row *row, struct flow_seen of)
+static void verdict_keep_call(struct flow_verdicts *v, unsigned int op, unsigned int name,
+			      struct batch_row *row, struct flow_seen of)
 {
 	_cleanup_buf_ struct buf call = {0};
-	int r = of.node == FLOW_NONE ? 0 : verdict_put_call(v, of, &call);
 	int64_t row_id;
 
-	if (r < 0 || of.node == FLOW_NONE)
-		return r;
+	if (of.node == FLOW_NONE)
+		return;
+	verdict_put_call(v, of, &call);
+	flow_verdict_failed(v, buf_status(&call));
 	row_set_bytes(row, name, call.data, call.len);
 	row_id = flow_node_row(&v->s->graph, node_of(v, of.node));
 	row_set_if(row, row_id >= 0, op, row_id);
-	return row->r;
 }
 
 static uint32_t verdict_first(const struct flow_verdict *w)
@@ -155,18 +159,17 @@ static uint32_t verdict_first(const struct flow_verdict *w)
 }
 
 /* Adds it as a row of table verdict. */
-static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict *w,
-			const struct flow_node *by)
+static void verdict_keep(struct flow_verdicts *v, const struct flow_verdict *w,
+			 const struct flow_node *by)
 {
 	const struct flow_node *first = node_of(v, verdict_first(w));
 	int64_t process = names_process_of(v->s->dims, flow_node_thread(&v->s->graph, by)),
 		dur = flow_node_end(by) - first->start;
 	const char *note = verdict_note(v, w);
 	struct batch_row row;
-	int r;
 
 	if (!v->keep)
-		return 0;
+		return;
 	row = batch_row(v->keep);
 	row_set(&row, VERDICT_START, first->start);
 	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
@@ -181,12 +184,9 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 		row_set_bytes(&row, VERDICT_SEEN, v->said.data, v->said.len);
 	if (note)
 		row_set_str(&row, VERDICT_NOTE, note);
-	r = row.r;
-	if (r < 0)
-		return r;
-	r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first);
-	return r < 0 ? r
-		     : verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second);
+	verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first);
+	verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second);
+	flow_verdict_failed(v, row.r);
 }
 
 void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
@@ -221,7 +221,8 @@ void flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	verdict_put_op(v, w->second);
 	answer_list_some(t, buf_bytes(&v->said));
 	answer_list_str(t, verdict_note(v, w));
-	flow_verdict_failed(v, r < 0 ? r : verdict_keep(v, w, by));
+	flow_verdict_failed(v, r);
+	verdict_keep(v, w, by);
 }
 
 bool flow_verdicts_full(const struct flow_verdicts *v)
@@ -601,13 +602,12 @@ static void evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 	const struct flow_range *k =
 		flow_range_in(&v->stored, flow_end_process(v->s, h->d->out_spot, FLOW_RECEIVE),
 			      h->d->out_spot, at, at + 1);
-	int r;
 
 	if (!k || k->differs)
 		return;
 	buf_printf(&text, "what ");
-	r = verdict_put_who(v, h->d->out, &text);
-	flow_verdict_failed(v, r < 0 ? r : buf_printf(&text, " sent"));
+	verdict_put_who(v, h->d->out, &text);
+	flow_verdict_failed(v, buf_printf(&text, " sent"));
 	flow_verdict_evidence(v, "stored", (struct flow_seen){k->out, k->out_spot, FLOW_SEND},
 			      buf_str(&text));
 }

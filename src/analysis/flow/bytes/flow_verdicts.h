@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * flow_verdicts.h: verdicts at the end of the pass.
- *   flow_verdicts.c     bytes altered by a process, or between two processes
- *   flow_roles.c        which processes forward their input unchanged, so that a difference is an error
- *   flow_deliveries.c   bytes stored but not sent, sent but not stored, sent twice, or in another order
- *   flow_places.c       the file in which bytes of a stream are stored
- *   flow_replicas.c     files with the same name in several places: which folders are replicas
- *   flow_differ.c       files that differ from their replicas, or are missing
- *   flow_replication.c  the order in which they were written
- */
+/* flow_verdicts.h: verdicts at the end of the pass, and what their files share. */
 #pragma once
 
 #include "analysis/flow/flow.h"

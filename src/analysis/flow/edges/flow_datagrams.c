@@ -30,10 +30,10 @@ struct flow_datagram {
 	struct flow_message_at message;
 };
 
-/* A ring of waiting datagrams, in order. */
+/* Waiting datagrams, in order: [first, first + count). */
 struct flow_queue {
 	struct flow_datagram *all;
-	size_t first, count, cap; /* cap: a power of two */
+	size_t first, count, cap;
 };
 
 /* Sends and receives of one port, or of one name. */
@@ -56,8 +56,8 @@ void flow_datagrams_free(struct flow_state *s)
 	*p = (struct flow_ports){0};
 }
 
-/* Length of the host in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
-static size_t datagram_host(struct bytes a, uint64_t *ret_port)
+/* The host of "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
+static struct bytes datagram_host(struct bytes a, uint64_t *ret_port)
 {
 	size_t at = a.len;
 
@@ -66,20 +66,19 @@ static size_t datagram_host(struct bytes a, uint64_t *ret_port)
 		at--;
 	for (size_t i = at; at && i < a.len && i < at + 5; i++)
 		*ret_port = *ret_port * 10 + (uint64_t)(a.data[i] - '0') % 10;
-	return at ? at - 1 : 0;
+	return (struct bytes){a.data, at ? at - 1 : 0};
 }
 
 static bool datagram_is_any(struct bytes host)
 {
-	return (host.len == 7 && !memcmp(host.data, "0.0.0.0", 7)) ||
-	       (host.len == 4 && !memcmp(host.data, "[::]", 4));
+	return bytes_is(host, "0.0.0.0") || bytes_is(host, "[::]");
 }
 
 /* True if two addresses may be equal: one is unknown, or a socket's wildcard address. */
 static bool datagram_may_be(struct bytes a, struct bytes b)
 {
 	uint64_t x, y;
-	struct bytes p = {a.data, datagram_host(a, &x)}, q = {b.data, datagram_host(b, &y)};
+	struct bytes p = datagram_host(a, &x), q = datagram_host(b, &y);
 
 	if (!a.len || !b.len || !bytes_compare(a, b))
 		return true;
@@ -147,32 +146,28 @@ static void datagram_joined(struct flow_state *s, const struct flow_datagram *se
 
 static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
 {
-	return &q->all[(q->first + i) & (q->cap - 1)];
+	return &q->all[q->first + i];
 }
 
 static int datagram_queue_add(struct flow_queue *q, const struct flow_datagram *d)
 {
-	size_t cap = q->cap ? 2 * q->cap : 16;
+	size_t end = q->first + q->count;
+	int r;
 
-	if (q->count == q->cap) {
-		struct flow_datagram *all = malloc(cap * sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		for (size_t i = 0; i < q->count; i++)
-			all[i] = *queue_at(q, i);
-		free(q->all);
-		*q = (struct flow_queue){all, 0, q->count, cap};
+	if (end == q->cap && q->first > q->count) {
+		memcpy(q->all, queue_at(q, 0), q->count * sizeof(*q->all));
+		q->first = 0;
+		end = q->count;
 	}
-	*queue_at(q, q->count++) = *d;
-	return 0;
+	r = array_add(q->all, end, q->cap, *d);
+	q->count = end - q->first;
+	return r;
 }
 
 /* usually the first one */
 static void datagram_queue_take(struct flow_queue *q, size_t at)
 {
-	for (; at > 0; at--)
-		*queue_at(q, at) = *queue_at(q, at - 1);
+	memmove(queue_at(q, 1), queue_at(q, 0), at * sizeof(*q->all));
 	q->first++;
 	q->count--;
 }
@@ -252,8 +247,7 @@ static void datagram_address(const struct flow_state *s, const struct dims_file 
 
 	d->from = side == FLOW_SEND ? own : other;
 	d->to = side == FLOW_RECEIVE ? own : other;
-	d->apart = (d->to.len > 4 && !memcmp(d->to.data, "127.", 4)) ||
-		   (d->to.len > 5 && !memcmp(d->to.data, "[::1]", 5));
+	d->apart = flow_is_loopback(d->to);
 	if (socket->family == AF_UNIX)
 		d->port = d->to.len ? hash_bytes(d->to.data, d->to.len) ^
 					      hash_u64(s->tasks[d->task].machine)

@@ -36,7 +36,7 @@ static void event_add(struct flow_moment *list, unsigned int *count, const struc
 	list[(*count)++] = *e;
 }
 
-void flow_eventfd_made(struct flow_state *s, const struct flow_call *c)
+void flow_eventfd_made(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_counters *l = &s->counters;
 	struct flow_counter *n;

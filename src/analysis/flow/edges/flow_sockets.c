@@ -10,50 +10,25 @@
 #include "analysis/flow/flow_pass.h"
 #include "schema/ops.h"
 
-#define TEXT_MAX 128
-
 /* ---- finding the peer ---- */
 
-/* "[::ffff:10.0.0.1]:80" is "10.0.0.1:80" for a peer that uses IPv4. */
-static size_t sockets_plain(struct bytes a, char out[static TEXT_MAX])
+bool flow_is_loopback(struct bytes a)
 {
-	static const char mapped[] = "[::ffff:";
-	size_t len = 0, skip = sizeof(mapped) - 1;
-
-	if (a.len > skip && !memcmp(a.data, mapped, skip) &&
-	    memchr(a.data + skip, '.', a.len - skip)) {
-		for (size_t i = skip; i < a.len && len < TEXT_MAX; i++) {
-			if (a.data[i] != ']')
-				out[len++] = (char)a.data[i];
-		}
-		return len;
-	}
-	len = MIN(a.len, (size_t)TEXT_MAX);
-	memcpy(out, a.data, len);
-	return len;
-}
-
-static bool is_loopback(const char *a, size_t len)
-{
-	return (len > 4 && !memcmp(a, "127.", 4)) || (len > 5 && !memcmp(a, "[::1]", 5));
+	return (a.len > 4 && !memcmp(a.data, "127.", 4)) ||
+	       (a.len > 5 && !memcmp(a.data, "[::1]", 5));
 }
 
 /* Loopback addresses are only unique within one network namespace of one machine. */
 static uint64_t address_key(const struct flow_state *s, const struct flow_call *c,
 			    struct bytes from, struct bytes to)
 {
-	char text[2 * TEXT_MAX + 3 * sizeof(uint64_t)];
-	uint64_t scope[2] = {0, 0};
-	size_t first = sockets_plain(from, text), len;
+	uint64_t key[4] = {hash_bytes(from.data, from.len), hash_bytes(to.data, to.len)};
 
-	if (is_loopback(text, first)) {
-		scope[0] = s->tasks[c->task].machine + 1;
-		scope[1] = (uint64_t)s->tasks[c->task].net_ns;
+	if (flow_is_loopback(from)) {
+		key[2] = s->tasks[c->task].machine + 1;
+		key[3] = (uint64_t)s->tasks[c->task].net_ns;
 	}
-	text[first] = '>';
-	len = first + 1 + sockets_plain(to, text + first + 1);
-	memcpy(text + len, scope, sizeof(scope));
-	return hash_bytes(text, len + sizeof(scope));
+	return hash_bytes(key, sizeof(key));
 }
 
 static uint64_t ino_key(const struct flow_state *s, const struct flow_call *c, uint64_t own,

@@ -173,7 +173,7 @@ static void tasks_woken(struct flow_state *s, struct flow_call *c)
 		t->wakes[t->wake_count++ % FLOW_WAKES] = now;
 }
 
-static void tasks_futex(struct flow_state *s, struct flow_call *c)
+void flow_tasks_futex(struct flow_state *s, struct flow_call *c)
 {
 	unsigned int command = (unsigned int)(c->a[1] & FUTEX_COMMAND);
 	uint32_t waker;
@@ -199,7 +199,7 @@ static struct flow_task *task_numbered(struct flow_state *s, const struct flow_c
 										: NULL;
 }
 
-static void tasks_kill(struct flow_state *s, struct flow_call *c)
+void flow_tasks_kill(struct flow_state *s, struct flow_call *c)
 {
 	bool group = !strcmp(op_def(c->op)->name, "tgkill");
 	struct flow_task *t = task_numbered(s, c, (int64_t)(int32_t)c->a[group]);
@@ -212,7 +212,7 @@ static void tasks_kill(struct flow_state *s, struct flow_call *c)
 }
 
 /* A handler, or a wait for a signal, returns: after the last signal sent, though another may have been sent as well. */
-static void tasks_signalled(struct flow_state *s, struct flow_call *c)
+void flow_tasks_signalled(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
 	const struct dims_process *p = dims_process(s->dims, t->process_id);
@@ -246,31 +246,20 @@ static int64_t waited_for(const struct flow_call *c)
 	return c->a[0] == P_PID && !(c->flags & WNOHANG) ? (int64_t)(int32_t)c->a[1] : 0;
 }
 
-void flow_tasks_take(struct flow_state *s, struct flow_call *c)
+void flow_tasks_fork(struct flow_state *s, struct flow_call *c)
 {
-	switch (c->act) {
-	case FLOW_FORK:
-		tasks_named(s, &s->forks, c, c->ret);
-		break;
-	case FLOW_WAIT:
-		tasks_named(s, &s->waits, c, waited_for(c));
-		break;
-	case FLOW_EXEC:
-		if (!c->failed)
-			s->tasks[c->task].exec = flow_call_node(s, c);
-		break;
-	case FLOW_FUTEX:
-		tasks_futex(s, c);
-		break;
-	case FLOW_KILL:
-		tasks_kill(s, c);
-		break;
-	case FLOW_SIGNALLED:
-		tasks_signalled(s, c);
-		break;
-	default:
-		break;
-	}
+	tasks_named(s, &s->forks, c, c->ret);
+}
+
+void flow_tasks_wait(struct flow_state *s, struct flow_call *c)
+{
+	tasks_named(s, &s->waits, c, waited_for(c));
+}
+
+void flow_tasks_exec(struct flow_state *s, struct flow_call *c)
+{
+	if (!c->failed)
+		s->tasks[c->task].exec = flow_call_node(s, c);
 }
 
 void flow_tasks_any(struct flow_state *s, struct flow_call *c)
