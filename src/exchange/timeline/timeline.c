@@ -251,6 +251,20 @@ static int timeline_put(struct timeline *t, struct timeline_lanes *lanes,
 	return t->sink->ops->slice(t->sink, l);
 }
 
+/* The same for lanes of this name next to a thread. */
+static int timeline_put_beside(struct timeline *t, const struct timeline_task *task,
+			       struct timeline_lanes *lanes, const char *name,
+			       struct timeline_slice *l)
+{
+	const struct timeline_track model = {.parent = task->track.id,
+					     .kind = TIMELINE_LANE,
+					     .pid = task->track.pid,
+					     .tid = task->track.tid,
+					     .name = bytes_of(name)};
+
+	return timeline_put(t, lanes, &model, l);
+}
+
 /* The start of a row that ended at `end`. If it is unknown, the row is drawn from the earliest time known. */
 static int64_t timeline_start(struct timeline *t, const struct batch *b, unsigned int start,
 			      unsigned int dur, size_t row, int64_t end)
@@ -434,7 +448,6 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	bool apart = kind != KIND_SYSCALL && kind != KIND_FAULT;
 	struct timeline_slice l = {.stop = end};
 	struct timeline_task *task;
-	struct timeline_track beside;
 	char room[32];
 	int r = timeline_task(t, batch_get(b, OP_THREAD_ID, row, -1), &task);
 
@@ -446,14 +459,10 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	r = timeline_call_args(t, b, row, &l);
 	if (r >= 0)
 		r = timeline_call_arrows(t, batch_row_id(b, row), &l);
-	beside = (struct timeline_track){
-		.parent = task->track.id,
-		.kind = TIMELINE_LANE,
-		.pid = task->track.pid,
-		.tid = task->track.tid,
-		.name = bytes_of(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
 	if (r >= 0)
-		r = timeline_put(t, apart ? &task->requests : &task->calls, &beside, &l);
+		r = timeline_put_beside(t, task, apart ? &task->requests : &task->calls,
+					apart ? vocab_word("kind", kind) ?: "requests" : "calls",
+					&l);
 	return r < 0 ? r
 		     : timeline_count(t, task->process, end,
 				      (uint64_t)batch_get(b, OP_BYTES, row, 0));
@@ -490,7 +499,6 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 	struct timeline_slice l = {
 		.stop = end, .category = "span", .name = batch_get_bytes(b, SPAN_NAME, row)};
 	struct timeline_task *task;
-	struct timeline_track lane;
 	int r = timeline_task(t, batch_get(b, SPAN_THREAD_ID, row, -1), &task);
 
 	if (r < 0)
@@ -501,12 +509,7 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 	timeline_arg_text(&l, "attributes", batch_get_bytes(b, SPAN_ATTRIBUTES, row), -1);
 	if (batch_is_null(b, SPAN_DUR, row))
 		t->stats->running++;
-	lane = (struct timeline_track){.parent = task->track.id,
-				       .kind = TIMELINE_LANE,
-				       .pid = task->track.pid,
-				       .tid = task->track.tid,
-				       .name = bytes_of("spans")};
-	return timeline_put(t, &task->spans, &lane, &l);
+	return timeline_put_beside(t, task, &task->spans, "spans", &l);
 }
 
 /* ---- the pass ---- */
