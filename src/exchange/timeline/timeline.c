@@ -45,7 +45,8 @@ struct timeline {
 	struct timeline_stats *stats;
 	struct map processes, tasks, machines; /* id + 1 -> pointer; number of dims_machine() */
 	struct intern disk_names;
-	struct map disks;    /* the same by index in disk_names */
+	struct timeline_disk **disks; /* [disk_count], by index in disk_names */
+	size_t disk_count;
 	int64_t first, last; /* of the trace */
 	uint64_t tracks;
 	struct buf text, flags;
@@ -119,31 +120,23 @@ static int timeline_new_process(struct timeline *t, int64_t id, int64_t thread_i
 	return timeline_put_track(t, &to->counter);
 }
 
-/* The element of an id, in a map to pointers. 1: it is new and zeroed; 0, or -ENOMEM. */
-static int timeline_of(struct map *m, int64_t id, size_t size, void *ret)
-{
-	void **to = ret, *made;
-	uint64_t known;
-
-	if (map_get(m, (uint64_t)id + 1, &known)) {
-		*to = (void *)known;
-		return 0;
-	}
-	made = calloc(1, size);
-	if (!made || map_set(m, (uint64_t)id + 1, (uint64_t)made) < 0) {
-		free(made);
-		return -ENOMEM;
-	}
-	*to = made;
-	return 1;
-}
-
 static int timeline_process(struct timeline *t, int64_t thread_id, struct timeline_process **ret)
 {
 	int64_t id = names_process_of(store_dims(t->store), thread_id);
-	int r = timeline_of(&t->processes, id, sizeof(**ret), ret);
+	uint64_t known;
+	int r;
 
-	return r > 0 ? timeline_new_process(t, id, thread_id, *ret) : r;
+	if (map_get(&t->processes, (uint64_t)id + 1, &known)) {
+		*ret = (struct timeline_process *)known;
+		return 0;
+	}
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret || map_set(&t->processes, (uint64_t)id + 1, (uint64_t)*ret) < 0) {
+		free(*ret);
+		return -ENOMEM;
+	}
+	r = timeline_new_process(t, id, thread_id, *ret);
+	return r;
 }
 
 static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id,
@@ -170,20 +163,40 @@ static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id
 static int timeline_task(struct timeline *t, int64_t thread_id, struct timeline_task **ret)
 {
 	int64_t task = names_task(store_dims(t->store), thread_id);
-	int r = timeline_of(&t->tasks, task, sizeof(**ret), ret);
+	uint64_t known;
 
-	return r > 0 ? timeline_new_task(t, task, thread_id, *ret) : r;
+	if (map_get(&t->tasks, (uint64_t)task + 1, &known)) {
+		*ret = (struct timeline_task *)known;
+		return 0;
+	}
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret || map_set(&t->tasks, (uint64_t)task + 1, (uint64_t)*ret) < 0) {
+		free(*ret);
+		return -ENOMEM;
+	}
+	return timeline_new_task(t, task, thread_id, *ret);
 }
 
 static int timeline_disk(struct timeline *t, struct bytes name, struct timeline_disk **ret)
 {
+	struct timeline_disk **disks;
 	uint32_t id;
 	int r = intern_add(&t->disk_names, name.data, name.len, &id);
 
-	if (r >= 0)
-		r = timeline_of(&t->disks, id, sizeof(**ret), ret);
-	if (r <= 0)
+	if (r < 0)
 		return r;
+	if (id < t->disk_count) {
+		*ret = t->disks[id];
+		return 0;
+	}
+	disks = reallocarray(t->disks, t->disk_count + 1, sizeof(*disks));
+	if (!disks)
+		return -ENOMEM;
+	t->disks = disks;
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	disks[t->disk_count++] = *ret;
 	snprintf((*ret)->name, sizeof((*ret)->name), "disk %.*s",
 		 (int)MIN(name.len, sizeof((*ret)->name)), (const char *)name.data);
 	/* Viewers need a process for every track; a negative pid is never a real process's. */
@@ -249,20 +262,6 @@ static int timeline_put(struct timeline *t, struct timeline_lanes *lanes,
 	l->track = &lanes->all[i].track;
 	t->stats->slices++;
 	return t->sink->ops->slice(t->sink, l);
-}
-
-/* The same for lanes of this name next to a thread. */
-static int timeline_put_beside(struct timeline *t, const struct timeline_task *task,
-			       struct timeline_lanes *lanes, const char *name,
-			       struct timeline_slice *l)
-{
-	const struct timeline_track model = {.parent = task->track.id,
-					     .kind = TIMELINE_LANE,
-					     .pid = task->track.pid,
-					     .tid = task->track.tid,
-					     .name = bytes_of(name)};
-
-	return timeline_put(t, lanes, &model, l);
 }
 
 /* The start of a row that ended at `end`. If it is unknown, the row is drawn from the earliest time known. */
@@ -448,6 +447,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	bool apart = kind != KIND_SYSCALL && kind != KIND_FAULT;
 	struct timeline_slice l = {.stop = end};
 	struct timeline_task *task;
+	struct timeline_track beside;
 	char room[32];
 	int r = timeline_task(t, batch_get(b, OP_THREAD_ID, row, -1), &task);
 
@@ -459,10 +459,14 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	r = timeline_call_args(t, b, row, &l);
 	if (r >= 0)
 		r = timeline_call_arrows(t, batch_row_id(b, row), &l);
+	beside = (struct timeline_track){
+		.parent = task->track.id,
+		.kind = TIMELINE_LANE,
+		.pid = task->track.pid,
+		.tid = task->track.tid,
+		.name = bytes_of(apart ? vocab_word("kind", kind) ?: "requests" : "calls")};
 	if (r >= 0)
-		r = timeline_put_beside(t, task, apart ? &task->requests : &task->calls,
-					apart ? vocab_word("kind", kind) ?: "requests" : "calls",
-					&l);
+		r = timeline_put(t, apart ? &task->requests : &task->calls, &beside, &l);
 	return r < 0 ? r
 		     : timeline_count(t, task->process, end,
 				      (uint64_t)batch_get(b, OP_BYTES, row, 0));
@@ -499,6 +503,7 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 	struct timeline_slice l = {
 		.stop = end, .category = "span", .name = batch_get_bytes(b, SPAN_NAME, row)};
 	struct timeline_task *task;
+	struct timeline_track lane;
 	int r = timeline_task(t, batch_get(b, SPAN_THREAD_ID, row, -1), &task);
 
 	if (r < 0)
@@ -509,7 +514,12 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 	timeline_arg_text(&l, "attributes", batch_get_bytes(b, SPAN_ATTRIBUTES, row), -1);
 	if (batch_is_null(b, SPAN_DUR, row))
 		t->stats->running++;
-	return timeline_put_beside(t, task, &task->spans, "spans", &l);
+	lane = (struct timeline_track){.parent = task->track.id,
+				       .kind = TIMELINE_LANE,
+				       .pid = task->track.pid,
+				       .tid = task->track.tid,
+				       .name = bytes_of("spans")};
+	return timeline_put(t, &task->spans, &lane, &l);
 }
 
 /* ---- the pass ---- */
@@ -629,11 +639,11 @@ static void timeline_free(struct timeline *t)
 		timeline_lanes_free(&task->spans);
 		free(task);
 	}
-	for (size_t pos = 0; map_next(&t->disks, &pos, &key, &value);) {
-		timeline_lanes_free(&((struct timeline_disk *)value)->requests);
-		free((void *)value);
+	for (size_t i = 0; i < t->disk_count; i++) {
+		timeline_lanes_free(&t->disks[i]->requests);
+		free(t->disks[i]);
 	}
-	map_free(&t->disks);
+	free(t->disks);
 	map_free(&t->processes);
 	map_free(&t->tasks);
 	map_free(&t->machines);
