@@ -18,6 +18,15 @@ void *array_element(void **items, size_t *count, size_t *cap, size_t size, struc
 	return (uint8_t *)*items + at * size;
 }
 
+uint32_t *array_indexes(size_t count)
+{
+	uint32_t *all = malloc((count + 1) * sizeof(*all));
+
+	for (size_t i = 0; all && i < count; i++)
+		all[i] = (uint32_t)i;
+	return all;
+}
+
 int order_u32(const void *a, const void *b)
 {
 	return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);

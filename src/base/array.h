@@ -50,6 +50,9 @@ void *array_element(void **items, size_t *count, size_t *cap, size_t size, struc
 			qsort_r(items, count, sizeof(*(items)), order, __VA_ARGS__); \
 	} while (0)
 
+/* The numbers 0, 1, ... count - 1, to sort them instead of the items. NULL: no memory. The caller frees them. */
+uint32_t *array_indexes(size_t count) _must_check_;
+
 /* Comparison functions for plain numbers, for the two above. */
 int order_u32(const void *a, const void *b);
 int order_u64(const void *a, const void *b);

@@ -2,6 +2,7 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <string.h>
 
 int grow(void **items, size_t *cap, size_t want, size_t size)
 {
@@ -24,4 +25,14 @@ int grow(void **items, size_t *cap, size_t want, size_t size)
 	*items = p;
 	*cap = next;
 	return 0;
+}
+
+int grow_zeroed(void **items, size_t *cap, size_t want, size_t size)
+{
+	size_t had = *cap;
+	int r = grow(items, cap, want, size);
+
+	if (r >= 0 && *cap > had)
+		memset((uint8_t *)*items + had * size, 0, (*cap - had) * size);
+	return r;
 }

@@ -84,6 +84,15 @@ static inline _unused_ void closep(const int *fd)
 /* Grows *items (of *cap elements of `size` bytes) by doubling until `want` fit. 0 or -ENOMEM. */
 int grow(void **items, size_t *cap, size_t want, size_t size) _must_check_;
 
+/* The same, and new elements are zero. */
+int grow_zeroed(void **items, size_t *cap, size_t want, size_t size) _must_check_;
+
+/* The value of a hexadecimal digit in lower case; -1: it is none. */
+static inline int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Bytes of somebody else; {0}: none. */
 struct bytes {
 	const uint8_t *data;

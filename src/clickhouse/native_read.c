@@ -107,16 +107,6 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 	return -EBADMSG;
 }
 
-static int reader_room(struct native_reader *r, size_t columns)
-{
-	size_t had = r->cap;
-	int k = grow((void **)&r->columns, &r->cap, columns, sizeof(*r->columns));
-
-	if (k >= 0 && r->cap > had)
-		memset(r->columns + had, 0, (r->cap - had) * sizeof(*r->columns));
-	return k;
-}
-
 static int take_column(struct native_column *c, struct native_at *p, size_t rows)
 {
 	struct bytes name, type;
@@ -162,7 +152,7 @@ static int take_block(struct native_reader *r)
 		return k;
 	if (columns > COLUMNS_MAX || rows > ROWS_MAX)
 		return -EBADMSG;
-	k = reader_room(r, columns);
+	k = grow_zeroed((void **)&r->columns, &r->cap, columns, sizeof(*r->columns));
 	if (k < 0)
 		return k;
 	for (size_t i = 0; i < columns; i++) {

@@ -161,11 +161,9 @@ static int sort_calls(const struct native_rows *n, const uint32_t *given, uint32
 
 	if (r < 0)
 		return r;
-	o.by_place = malloc(o.count * sizeof(*o.by_place) + 1);
+	o.by_place = array_indexes(o.count);
 	if (!o.by_place)
 		return -ENOMEM;
-	for (size_t i = 0; i < o.count; i++)
-		o.by_place[i] = (uint32_t)i;
 	array_sort_by(o.by_place, o.count, calls_compare_groups, &o);
 	for (size_t i = 0; i < o.count; i++) {
 		o.groups[o.by_place[i]].at = at;

@@ -21,18 +21,9 @@ bool engine_is_utf8(const void *data, size_t len)
 	return true;
 }
 
-static int escape_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1; /* escapes are lower case: "\xFF" is literal text */
-}
-
 /*
  * The byte represented by an escape at text, or -1. Only 00, 5c and 80 .. ff are escapes, so that names such as
- * systemd's "dev-disk\x2duuid" are not changed.
+ * systemd's "dev-disk\x2duuid" are not changed; they are lower case: "\xFF" is literal text.
  */
 static int escaped_byte(const char *text, size_t len)
 {
@@ -40,8 +31,8 @@ static int escaped_byte(const char *text, size_t len)
 
 	if (len < 4 || text[0] != '\\' || text[1] != 'x')
 		return -1;
-	high = escape_hex_digit(text[2]);
-	low = escape_hex_digit(text[3]);
+	high = hex_digit(text[2]);
+	low = hex_digit(text[3]);
 	if (high < 0 || low < 0)
 		return -1;
 	byte = high * 16 + low;

@@ -164,16 +164,13 @@ static int add_thread(struct enrich *e, struct batch *dst, size_t to, const stru
 static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
 		    size_t row)
 {
-	size_t before = e->file_facts_cap;
 	int64_t id;
 	int r = set_id(&e->files, dst, to, src, row, &id);
 
 	if (r >= 0)
-		r = grow((void **)&e->file_facts, &e->file_facts_cap, (size_t)id + 1, 1);
+		r = grow_zeroed((void **)&e->file_facts, &e->file_facts_cap, (size_t)id + 1, 1);
 	if (r < 0)
 		return r;
-	if (e->file_facts_cap > before)
-		memset(e->file_facts + before, 0, e->file_facts_cap - before);
 	e->file_facts[id] = (e->file_facts[id] & FILE_FACT_NAMES) |
 			    (uint8_t)batch_get(src, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
 	return set_generation(e, dst, to, src, row, id);

@@ -114,11 +114,6 @@ int sample_rules_read(struct sample_rules *ret, const char *text, struct error *
 
 /* ---- requests ---- */
 
-static int digit_of(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The value of a key of the member ot=..., which ends at ';', ',' or the end; NULL: missing. */
 static const char *state_value(const char *state, const char *key)
 {
@@ -150,7 +145,7 @@ static bool state_bits(const char *value, uint64_t *ret)
 		return false;
 	*ret = 0;
 	for (size_t i = 0; i < DIGITS; i++)
-		*ret = *ret << 4 | (uint64_t)(i < n ? digit_of(value[i]) : 0);
+		*ret = *ret << 4 | (uint64_t)(i < n ? hex_digit(value[i]) : 0);
 	return true;
 }
 
@@ -314,14 +309,12 @@ static void sample_each(struct deciding *d, size_t count, bool before,
 
 int spans_sample_decide(struct spans_sample *s)
 {
-	_cleanup_free_ uint32_t *order = malloc((s->count + 1) * sizeof(*order));
+	_cleanup_free_ uint32_t *order = array_indexes(s->count);
 	struct deciding d = {.s = s, .order = order};
 	size_t left = 0;
 
 	if (!order)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->count; i++)
-		order[i] = (uint32_t)i;
 	array_sort_by(order, s->count, sample_order, s->all);
 	sample_each(&d, s->count, false, sample_decide_name);
 	for (size_t i = 0; i < s->count; i++) {

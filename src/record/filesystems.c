@@ -37,7 +37,6 @@ static int take_file(struct filesystems *f, const struct batch *b, size_t row)
 {
 	struct bytes host = batch_get_bytes(b, FILE_HOSTPATH, row);
 	int64_t type = batch_get(b, FILE_TYPE, row, -1), id = batch_get(b, FILE_ID, row, -1);
-	size_t before = f->of_cap;
 	struct filesystem *fs;
 	uint8_t index;
 	int r;
@@ -45,11 +44,9 @@ static int take_file(struct filesystems *f, const struct batch *b, size_t row)
 	if (batch_get(b, FILE_NAME_ONLY, row, 0) ||
 	    (type != FILE_TYPE_REGULAR && type != FILE_TYPE_DIRECTORY))
 		return 0;
-	r = grow((void **)&f->of, &f->of_cap, (size_t)id + 1, 1);
+	r = grow_zeroed((void **)&f->of, &f->of_cap, (size_t)id + 1, 1);
 	if (r < 0)
 		return r;
-	if (f->of_cap > before)
-		memset(f->of + before, 0, f->of_cap - before);
 	index = filesystem_index(f, batch_get(b, FILE_DEV, row, 0),
 				 batch_get_bytes(b, FILE_FS, row));
 	f->of[id] = index;

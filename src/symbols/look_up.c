@@ -37,11 +37,6 @@ static void look_up_free(struct look_up *l)
 
 /* ---- texts to frames ---- */
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Parses a build-id and a space; returns the bytes consumed, 0: none. Only a build-id proves that a file is the same. */
 static size_t build_id_of(const char *text, struct symbols_module *ret)
 {

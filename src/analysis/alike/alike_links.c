@@ -14,7 +14,7 @@
 
 #define STOPPED_EVERY 4096
 
-/* ---- disjoint sets ---- */
+/* ---- disjoint sets: each element has its parent, at first itself ---- */
 
 static uint32_t join_root(uint32_t *parent, uint32_t x)
 {
@@ -32,15 +32,6 @@ static bool alike_join(uint32_t *parent, uint32_t x, uint32_t y)
 	return x != y;
 }
 
-static uint32_t *join_new(size_t count)
-{
-	uint32_t *parent = malloc((count + 1) * sizeof(*parent));
-
-	for (size_t i = 0; parent && i < count; i++)
-		parent[i] = (uint32_t)i;
-	return parent;
-}
-
 /* ---- links ---- */
 
 static int link_compare(const void *a, const void *b)
@@ -53,7 +44,7 @@ static int link_compare(const void *a, const void *b)
 /* Drops links between kinds that more similar links connect. */
 static int links_thin(struct alike *a)
 {
-	_cleanup_free_ uint32_t *parent = join_new(a->kind_count);
+	_cleanup_free_ uint32_t *parent = array_indexes(a->kind_count);
 	size_t n = 0;
 
 	if (!parent)
@@ -219,8 +210,6 @@ static void groups_fill(struct alike *a, uint32_t *parent, const uint32_t *numbe
 /* Ranks groups by size; a kind then has the rank of its group. */
 static void groups_rank(struct alike *a, uint32_t *number)
 {
-	for (size_t i = 0; i < a->group_count; i++)
-		a->ranked[i] = (uint32_t)i;
 	array_sort_by(a->ranked, a->group_count, alike_group_compare, a->groups);
 	for (size_t i = 0; i < a->group_count; i++)
 		number[a->ranked[i]] = (uint32_t)i;
@@ -233,7 +222,7 @@ static void groups_rank(struct alike *a, uint32_t *number)
 
 int alike_make_groups(struct alike *a, double least)
 {
-	_cleanup_free_ uint32_t *parent = join_new(a->kind_count), *number = NULL;
+	_cleanup_free_ uint32_t *parent = array_indexes(a->kind_count), *number = NULL;
 
 	number = malloc((a->kind_count + 1) * sizeof(*number));
 	if (!parent || !number)
@@ -244,7 +233,7 @@ int alike_make_groups(struct alike *a, double least)
 	}
 	groups_number(a, parent, number);
 	a->groups = calloc(a->group_count + 1, sizeof(*a->groups));
-	a->ranked = malloc((a->group_count + 1) * sizeof(*a->ranked));
+	a->ranked = array_indexes(a->group_count);
 	if (!a->groups || !a->ranked)
 		return -ENOMEM;
 	groups_fill(a, parent, number, least);

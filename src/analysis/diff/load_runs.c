@@ -300,15 +300,10 @@ static void sum_add(struct diff_sum *to, const struct rollup_row *row)
 	to->max_ns = MAX(to->max_ns, row->max_ns);
 }
 
-/* Makes room for the sums of `count` keys; new ones are zero. */
+/* Makes room for the sums of `count` keys. */
 static int make_cells(struct run *run, size_t count)
 {
-	size_t before = run->cell_cap;
-	int r = grow((void **)&run->cells, &run->cell_cap, count, sizeof(*run->cells));
-
-	if (r >= 0 && run->cell_cap > before)
-		memset(run->cells + before, 0, (run->cell_cap - before) * sizeof(*run->cells));
-	return r;
+	return grow_zeroed((void **)&run->cells, &run->cell_cap, count, sizeof(*run->cells));
 }
 
 static int load_runs_add_row(struct work *w, struct run *run, const struct rollup_row *row,

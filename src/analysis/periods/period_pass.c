@@ -141,19 +141,14 @@ static int pass_prepare(struct pass *p, const struct dims *dims, struct error *e
 static int store_word(struct pass *p, struct role_store *s, size_t take, int64_t word, int64_t *ret)
 {
 	const struct bytes *words;
-	size_t count = eval_words(p->eval, s->takes + take, &words), had = s->words_cap[take];
+	size_t count = eval_words(p->eval, s->takes + take, &words);
 	uint32_t number;
-	int r;
+	int r = grow_zeroed((void **)&s->words[take], &s->words_cap[take], count,
+			    sizeof(*s->words[take]));
 
 	assert(word >= 0 && (size_t)word < count);
-	if (had < count) {
-		r = grow((void **)&s->words[take], &s->words_cap[take], count,
-			 sizeof(*s->words[take]));
-		if (r < 0)
-			return r;
-		memset(s->words[take] + had, 0,
-		       (s->words_cap[take] - had) * sizeof(*s->words[take]));
-	}
+	if (r < 0)
+		return r;
 	if (!s->words[take][word]) {
 		r = intern_add(&p->to->texts, words[word].data, words[word].len, &number);
 		if (r < 0)

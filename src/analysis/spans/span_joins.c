@@ -521,7 +521,7 @@ static int wait_order(const void *a, const void *b)
 static int join_simulate(struct joining *g)
 {
 	/* sort indexes: sorting takes as much additional memory as what is sorted */
-	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
+	_cleanup_free_ uint32_t *order = array_indexes(g->count);
 	int r = 0;
 
 	g->task_count = span_places_tasks(g->s->places);
@@ -530,8 +530,6 @@ static int join_simulate(struct joining *g)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->task_count; i++)
 		g->tasks[i].origin = SPAN_NONE;
-	for (size_t i = 0; i < g->count; i++)
-		order[i] = (uint32_t)i;
 	array_sort_by(order, g->count, join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
 		r = join_follow(g, &g->events[order[i]]);

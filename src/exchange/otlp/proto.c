@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/otlp/proto.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -238,14 +239,6 @@ static int put_fixed(struct buf *to, uint64_t v, size_t len)
 	return buf_append(to, raw, len);
 }
 
-static int proto_hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
 static int put_hex(struct buf *to, const char *text)
 {
 	uint8_t raw[TRACE_ID_TEXT / 2];
@@ -254,7 +247,8 @@ static int put_hex(struct buf *to, const char *text)
 	if (len % 2 || len / 2 > sizeof(raw))
 		return -EINVAL;
 	for (size_t i = 0; i < len; i += 2) {
-		int high = proto_hex_digit(text[i]), low = proto_hex_digit(text[i + 1]);
+		int high = hex_digit((char)tolower((unsigned char)text[i])),
+		    low = hex_digit((char)tolower((unsigned char)text[i + 1]));
 
 		if (high < 0 || low < 0)
 			return -EINVAL;

@@ -45,7 +45,8 @@ struct timeline {
 	struct timeline_stats *stats;
 	struct map processes, tasks, machines; /* id + 1 -> pointer; number of dims_machine() */
 	struct intern disk_names;
-	struct map disks;    /* the same by index in disk_names */
+	struct timeline_disk **disks; /* [disk_count], by index in disk_names */
+	size_t disk_count;
 	int64_t first, last; /* of the trace */
 	uint64_t tracks;
 	struct buf text, flags;
@@ -119,31 +120,23 @@ static int timeline_new_process(struct timeline *t, int64_t id, int64_t thread_i
 	return timeline_put_track(t, &to->counter);
 }
 
-/* The element of an id, in a map to pointers. 1: it is new and zeroed; 0, or -ENOMEM. */
-static int timeline_of(struct map *m, int64_t id, size_t size, void *ret)
-{
-	void **to = ret, *made;
-	uint64_t known;
-
-	if (map_get(m, (uint64_t)id + 1, &known)) {
-		*to = (void *)known;
-		return 0;
-	}
-	made = calloc(1, size);
-	if (!made || map_set(m, (uint64_t)id + 1, (uint64_t)made) < 0) {
-		free(made);
-		return -ENOMEM;
-	}
-	*to = made;
-	return 1;
-}
-
 static int timeline_process(struct timeline *t, int64_t thread_id, struct timeline_process **ret)
 {
 	int64_t id = names_process_of(store_dims(t->store), thread_id);
-	int r = timeline_of(&t->processes, id, sizeof(**ret), ret);
+	uint64_t known;
+	int r;
 
-	return r > 0 ? timeline_new_process(t, id, thread_id, *ret) : r;
+	if (map_get(&t->processes, (uint64_t)id + 1, &known)) {
+		*ret = (struct timeline_process *)known;
+		return 0;
+	}
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret || map_set(&t->processes, (uint64_t)id + 1, (uint64_t)*ret) < 0) {
+		free(*ret);
+		return -ENOMEM;
+	}
+	r = timeline_new_process(t, id, thread_id, *ret);
+	return r;
 }
 
 static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id,
@@ -170,20 +163,40 @@ static int timeline_new_task(struct timeline *t, int64_t task, int64_t thread_id
 static int timeline_task(struct timeline *t, int64_t thread_id, struct timeline_task **ret)
 {
 	int64_t task = names_task(store_dims(t->store), thread_id);
-	int r = timeline_of(&t->tasks, task, sizeof(**ret), ret);
+	uint64_t known;
 
-	return r > 0 ? timeline_new_task(t, task, thread_id, *ret) : r;
+	if (map_get(&t->tasks, (uint64_t)task + 1, &known)) {
+		*ret = (struct timeline_task *)known;
+		return 0;
+	}
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret || map_set(&t->tasks, (uint64_t)task + 1, (uint64_t)*ret) < 0) {
+		free(*ret);
+		return -ENOMEM;
+	}
+	return timeline_new_task(t, task, thread_id, *ret);
 }
 
 static int timeline_disk(struct timeline *t, struct bytes name, struct timeline_disk **ret)
 {
+	struct timeline_disk **disks;
 	uint32_t id;
 	int r = intern_add(&t->disk_names, name.data, name.len, &id);
 
-	if (r >= 0)
-		r = timeline_of(&t->disks, id, sizeof(**ret), ret);
-	if (r <= 0)
+	if (r < 0)
 		return r;
+	if (id < t->disk_count) {
+		*ret = t->disks[id];
+		return 0;
+	}
+	disks = reallocarray(t->disks, t->disk_count + 1, sizeof(*disks));
+	if (!disks)
+		return -ENOMEM;
+	t->disks = disks;
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	disks[t->disk_count++] = *ret;
 	snprintf((*ret)->name, sizeof((*ret)->name), "disk %.*s",
 		 (int)MIN(name.len, sizeof((*ret)->name)), (const char *)name.data);
 	/* Viewers need a process for every track; a negative pid is never a real process's. */
@@ -626,11 +639,11 @@ static void timeline_free(struct timeline *t)
 		timeline_lanes_free(&task->spans);
 		free(task);
 	}
-	for (size_t pos = 0; map_next(&t->disks, &pos, &key, &value);) {
-		timeline_lanes_free(&((struct timeline_disk *)value)->requests);
-		free((void *)value);
+	for (size_t i = 0; i < t->disk_count; i++) {
+		timeline_lanes_free(&t->disks[i]->requests);
+		free(t->disks[i]);
 	}
-	map_free(&t->disks);
+	free(t->disks);
 	map_free(&t->processes);
 	map_free(&t->tasks);
 	map_free(&t->machines);

@@ -231,50 +231,39 @@ static int wait_for_others(struct click *c, struct error *err)
 	return 0;
 }
 
-/* Selects "t AS which, block_no" from every table, in one statement. */
-static int ask_blocks(struct click *c, struct error *err)
-{
-	_cleanup_buf_ struct buf sql = {0};
-	uint64_t from = clickhouse_block_no(c->part, false, 0);
-	struct clickhouse_query q = {0};
-	int r = 0;
-
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
-		if (!clickhouse_has_table(i))
-			continue;
-		r = buf_printf(&sql,
-			       "%sSELECT toUInt8(%u) AS t, block_no FROM `%s` WHERE recording = %u "
-			       "AND block_no >= %llu AND block_no < %llu GROUP BY block_no",
-			       sql.len ? " UNION ALL " : "", i, schema_table(i)->name, c->recording,
-			       (unsigned long long)from,
-			       (unsigned long long)clickhouse_block_no(c->part + 1, false, 0));
-	}
-	if (r >= 0)
-		r = buf_printf(&sql, " FORMAT Native");
-	if (r < 0)
-		return error_errno(err, r, "the blocks that are there");
-	q.sql = buf_str(&sql);
-	return clickhouse_begin(&c->server, &q, err);
-}
-
+/* Asks every table, in one statement. */
 static int learn_blocks(struct click *c, struct error *err)
 {
-	_cleanup_(native_reader_free) struct native_reader in = {.client = c->server.client};
-	const char *text;
-	int r = ask_blocks(c, err);
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	const char *at;
+	char *end;
+	int r;
 
-	while (r >= 0 && (r = native_read(&in, &text, err)) > 0) {
-		for (size_t i = 0; i < in.rows && in.count == 2 && r >= 0; i++) {
-			int64_t table = native_int(&in.columns[0], i);
-			uint64_t no = (uint64_t)native_int(&in.columns[1], i);
-
-			if (table >= 0 && table < TABLE_COUNT)
-				r = map_set(&c->tables[table].there, (uint32_t)no, 1);
-		}
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (clickhouse_has_table(i))
+			buf_printf(&sql,
+				   "%sSELECT toUInt8(%u) AS t, block_no FROM `%s` WHERE recording "
+				   "= %u "
+				   "AND block_no >= %llu AND block_no < %llu GROUP BY block_no",
+				   sql.len ? " UNION ALL " : "", i, schema_table(i)->name,
+				   c->recording,
+				   (unsigned long long)clickhouse_block_no(c->part, false, 0),
+				   (unsigned long long)clickhouse_block_no(c->part + 1, false, 0));
 	}
-	if (r == -EBADMSG && text && clickhouse_exception(&c->server, text, err) >= 0)
-		return error_set(err, r, "%s: the response is truncated",
-				 net_client_node(c->server.client));
+	r = buf_status(&sql);
+	if (r >= 0)
+		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
+	for (at = buf_str(&answer); *at && r >= 0; at = end + (*end == '\n')) {
+		uint64_t table = strtoull(at, &end, 10), no = strtoull(end, &end, 10);
+
+		if (end == at || table >= TABLE_COUNT) {
+			r = clickhouse_exception(&c->server, at, err);
+			return r < 0 ? r
+				     : error_set(err, -EPROTO, "%s: no numbers of blocks: '%.60s'",
+						 net_client_node(c->server.client), at);
+		}
+		r = map_set(&c->tables[table].there, (uint32_t)no, 1);
+	}
 	return r < 0 ? error_errno(err, r, "the blocks that are there") : 0;
 }
 

@@ -109,13 +109,10 @@ static bool path_selected(const struct names *n, const void *path, size_t len)
 static int bit_set(struct bits *b, uint64_t number, bool value)
 {
 	uint64_t bit = 1ull << (number % 64);
-	size_t before = b->cap;
-	int r = grow((void **)&b->words, &b->cap, number / 64 + 1, sizeof(*b->words));
+	int r = grow_zeroed((void **)&b->words, &b->cap, number / 64 + 1, sizeof(*b->words));
 
 	if (r < 0)
 		return r;
-	if (b->cap > before)
-		memset(b->words + before, 0, (b->cap - before) * sizeof(*b->words));
 	b->words[number / 64] = (b->words[number / 64] & ~bit) | (value ? bit : 0);
 	return 0;
 }
