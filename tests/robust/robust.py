@@ -495,7 +495,7 @@ def disk_full(b):
     f = b.folder()
     disk = os.path.join(f, "disk")
     os.mkdir(disk)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "weir", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "weir", disk], capture_output=True).returncode:
         raise Skip("tmpfs cannot be mounted")
     try:
         p = b.start(f, ["-o", os.path.join(disk, "t")], b.work("load_count", f), env={"WORK_SECONDS": "300"})
