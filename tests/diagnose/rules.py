@@ -272,6 +272,13 @@ def own(trace):
         check(f'a cost above the time that passed is that time, and the sum is named{more}',
               [(f['time'], f['evidence'].split('; ')[1]) for f in found] == [(1000000000, '9,000 s summed over concurrent calls')] and
               (found[0]['share'] is None) == (share is None), found)
+    sql = 'SELECT 1 AS file_id, 1000 AS first_start, 1000001000 AS last_stop, {} AS time{}'
+    texts = {'sentence': '{file}', 'evidence': '{file}', 'many': None}
+    write('elapsed.rule', rule_text(sql=sql.format(3000, ', 1 AS elapsed'), **texts))
+    write('blocked.rule', rule_text(rule='blocked-rule', sql=sql.format(2000, ''), **texts))
+    doc = json.loads(run('diagnose', '--json', '-i', trace, '--rules', 'elapsed.rule', '--rules', 'blocked.rule', '--only', 'own-rule',
+                         '--only', 'blocked-rule').stdout)
+    check('elapsed time is not part of the cost of all findings, and does not hide that of others', doc['cost'] == 2000 and len(doc['rows']) == 2, doc)
     for order in ('i', '-i'):
         sql = f"SELECT 1 AS file_id, 100 AS calls, 10 - i AS first_start, i AS word FROM range(8) r(i) ORDER BY {order}"
         write('order.rule', rule_text(sql=sql, sentence='{word}', evidence='{word}', many='{word}'))

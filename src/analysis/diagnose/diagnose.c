@@ -184,20 +184,20 @@ static bool finding_may_overlap(const struct finding *a, const struct finding *b
 	return !apart && finding_is_near(a, b);
 }
 
-/* Sums the cost; findings about the same files are counted once. */
+/* Sums the cost; findings about the same files are counted once, those of elapsed time not at all. */
 static void diagnose_sum_cost(struct diagnosis *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
-		int64_t time = d->findings[i].summed, counted = 0;
+		const struct finding *f = &d->findings[i];
+		int64_t counted = 0;
 
+		if (f->row.elapsed || f->summed == DIAGNOSE_NULL)
+			continue;
 		for (size_t k = 0; k < i; k++) {
-			if (finding_may_overlap(&d->findings[k], &d->findings[i]))
+			if (!d->findings[k].row.elapsed && finding_may_overlap(&d->findings[k], f))
 				counted = MAX(counted, d->findings[k].summed);
 		}
-		if (d->findings[i].row.elapsed)
-			continue;
-		if (time != DIAGNOSE_NULL && time > counted)
-			d->cost += time - counted;
+		d->cost += MAX(f->summed - counted, 0);
 	}
 	d->cost = MIN(d->cost, d->work_time);
 }
