@@ -91,7 +91,7 @@ static const char *lttng_ours(const char *const names[][2], size_t count, const 
 			      size_t len)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strlen(names[i][0]) == len && !memcmp(names[i][0], theirs, len))
+		if (bytes_is((struct bytes){(const uint8_t *)theirs, len}, names[i][0]))
 			return names[i][1];
 	}
 	return NULL;

@@ -52,7 +52,7 @@ static inline const char *periods_id(int64_t number, char ret[static PERIODS_ID_
 	snprintf(ret, PERIODS_ID_TEXT, "%016llx", (unsigned long long)number);
 	return ret;
 }
-/* Moves *text to the next of several names, which commas or blanks separate; false: there are no more. */
+/* Finds the next name in a list separated by commas or blanks: *text then points to it. False at the end of the list. */
 static inline bool periods_next_name(const char **text, size_t *ret_len)
 {
 	*text += strspn(*text, ", ");
