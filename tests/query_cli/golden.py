@@ -76,6 +76,21 @@ def compare(tap, weir, folder, name, args, update, locale="C.UTF-8"):
     tap.golden(name, os.path.join(GOLDEN, name + ".txt"), text, update)
 
 
+def hosts(tap, weir, folder):
+    """Answers about two machines name them; conditions mean the names without them."""
+    run(weir, ["synth", "-q", "-o", "b.trace", "--host", "b"] + TRACES["mixed"], folder)
+    both = ["-i", "mixed.trace", "-i", "b.trace"]
+    for question, a, b in (("by thread | count()", "synth:fio 30625", "b:fio 30625"),
+                           ("by process | count() | sort process", "synth:fio 30625", "b:fio 30625"),
+                           ("by file | count()", "synth:/mnt/fio/job.0.0", "b:/mnt/fio/job.0.0"),
+                           ("select thread, file", "synth:fio 30625", "b:/mnt/fio/job.0.0"),
+                           ('thread == "fio 30625" | by thread | count()', "synth:fio 30625", "b:fio 30625")):
+        out = text_of(*run(weir, ["query"] + both + [question], folder))
+        tap.check("two hosts: " + question, any(l.startswith(a + " ") for l in out.splitlines()) and " " + b in out.replace("\n", " "), out[:2000])
+    one = text_of(*run(weir, ["query", "by thread | count()", "mixed.trace"], folder))
+    tap.check("one host is not named", "synth:" not in one, one)
+
+
 def main():
     weir = os.path.abspath(sys.argv[1])
     update = "--update" in sys.argv[2:]
@@ -92,6 +107,7 @@ def main():
         else:
             for name, args in ANSWERS.items():
                 compare(tap, weir, folder, name, args, update)
+            hosts(tap, weir, folder)
             for name in ("hist", "heat", "by-op-hist"):  # in ASCII where the locale has no other characters
                 compare(tap, weir, folder, name + "-ascii", ANSWERS[name], update, "C")
     return tap.end()

@@ -108,6 +108,8 @@ def several(tap, weir, folder):
     for table, name in (("threads", "fio"), ("processes", "fio"), ("files", "/mnt/fio/job.0.0"), ("slow", "fio"), ("errors", "/"), ("peers", "clients")):
         out = run(weir, ["report", table, "mixed.trace", "second.trace"], folder)[0].decode()
         tap.check(table + " of two hosts", "  synth:" + name in out and "  b:" + name in out, out)
+        out = run(weir, ["report", table, "mixed.trace", "second.trace", "--json"], folder)[0].decode()
+        tap.check(table + " of two hosts in JSON", {r["host"] for r in json.loads(out)["rows"]} >= {"synth", "b"}, out)
     out = run(weir, ["report", "threads", "mixed.trace", "second.trace", "--json"], folder)[0].decode()
     tap.check("names in JSON are the programs'", '"fio"' in out and "b:fio" not in out, out)
 
