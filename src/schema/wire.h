@@ -771,8 +771,7 @@ enum wire_fault_flag {
 	WIRE_FAULT_HASHED = 1 << 4, /* content records were to be sent */
 };
 
-/* A major page fault: the page was not in memory. Example: the first byte of the second page of a file that is mapped
- * completely. */
+/* A major page fault: the page was not in memory. Example: on the second page of a file that is mapped as a whole. */
 struct wire_fault {
 	struct wire_head head; /* time: its end */
 	__u64 start;	       /* 0: unknown */
