@@ -251,6 +251,7 @@ async function nothing(browser) {
 		await page.goto(view(url, '?page=flow'));
 		await page.getByText('No call is known to have caused another.').waitFor();
 		equal(await page.getByLabel(/^causes and effects/).count(), 0, 'pictures');
+		equal(/^because +0$/m.test(run('flow', 'none.trace')), true, 'weir flow explains no kinds of causes');
 		await page.goto(view(url, '?page=overview'));
 		await page.getByText('No call matched the selection of the recording.').waitFor();
 		equal(run('report', 'none.trace').includes('no call matched the selection of the recording'), true, 'as weir report says');
