@@ -53,6 +53,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
+	FLOW_HOPS,
 	FLOW_MORE, /* with --of, --past or --list: the tree, the past, all edges */
 };
 enum flow_verdict_column {
