@@ -166,7 +166,7 @@ static int who(const struct report *r, const struct head_names *names, struct bu
 }
 
 /* "   host db1", "   hosts db1, db2 and 6 more", "   8 hosts" */
-static int report_screen_put_hosts(const struct report *r, const struct head_names *names,
+static int page_put_hosts(const struct report *r, const struct head_names *names,
 				   struct buf *out)
 {
 	size_t shown = 0;
@@ -198,7 +198,7 @@ static int put_origin(const struct report *r, const struct head_names *names, st
 	if (traces > 1)
 		buf_printf(out, " and %zu more", traces - 1);
 	who(r, names, out);
-	return report_screen_put_hosts(r, names, out);
+	return page_put_hosts(r, names, out);
 }
 
 int page_origin(const struct report *r)
