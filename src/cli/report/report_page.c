@@ -166,8 +166,7 @@ static int who(const struct report *r, const struct head_names *names, struct bu
 }
 
 /* "   host db1", "   hosts db1, db2 and 6 more", "   8 hosts" */
-static int page_put_hosts(const struct report *r, const struct head_names *names,
-				   struct buf *out)
+static int page_put_hosts(const struct report *r, const struct head_names *names, struct buf *out)
 {
 	size_t shown = 0;
 

@@ -140,8 +140,8 @@ static int hop_add(struct replication *p, const struct buf *from, const struct b
 	return 0;
 }
 
-static int chain_add(struct replication *p, const struct buf *text, uint64_t bytes,
-		     const struct member *m, size_t n, int64_t origin)
+static int chain_count_object(struct replication *p, const struct buf *text, uint64_t bytes,
+			      const struct member *m, size_t n, int64_t origin)
 {
 	struct chain *c;
 	size_t at = 0;
@@ -205,7 +205,7 @@ static int replication_add_object(const struct flow_verdicts *v, struct replicat
 	}
 	if (r >= 0)
 		r = MIN(buf_status(&chain), buf_status(&from));
-	return r < 0 ? r : chain_add(p, &chain, bytes, m, n, origin);
+	return r < 0 ? r : chain_count_object(p, &chain, bytes, m, n, origin);
 }
 
 static int replication_add(const struct flow_verdicts *v, struct replication *p,
