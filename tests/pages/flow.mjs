@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // flow.mjs WEIR ROOT: the page of what became of the bytes, over a recorded pipeline. What it shows is compared with `weir flow`.
 
-import { ask, equal, main, newPage, rest, run, serve, skipped, stop, test, view } from './common.mjs';
+import { join } from 'node:path';
+import { ask, equal, main, newPage, rest, root, run, serve, skipped, stop, test, view } from './common.mjs';
 
 const digits = (text) => Number(String(text).replace(/[^\d]/g, ''));
 
@@ -243,6 +244,27 @@ async function processes(browser) {
 	await stop(child);
 }
 
+/** A client that stores objects in two folders, one after the other. */
+async function replicas(browser) {
+	const { child, url } = await serve('replicas.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+	await test('the graph of replicas has the places and figures of weir flow', async () => {
+		const hops = JSON.parse(run('flow', '--json', 'replicas.trace')).tables.hops.rows;
+		equal(hops.map((h) => h.objects), [12, 12], 'objects of two hops');
+		await page.goto(view(url, '?page=flow'));
+		const graph = page.getByLabel(/^replication:/);
+		await graph.waitFor();
+		equal(await graph.getAttribute('aria-label'), 'replication: 3 places, 2 arrows', 'what is drawn');
+		equal((await graph.getByText('12 objects, 234 KiB').count()), 2, 'objects and bytes');
+		const titles = await graph.locator('title').allTextContents();
+		equal(titles.sort(), [...new Set(hops.flatMap((h) => [h.from, h.to]))].sort(), 'places');
+		const at = async (name) => (await graph.locator('text', { has: page.locator('title', { hasText: name }) }).boundingBox()).x;
+		if (!((await at(hops[0].from)) < (await at(hops[0].to)) && (await at(hops[0].to)) < (await at(hops[1].to)))) throw new Error('not from left to right');
+	});
+	await page.close();
+	await stop(child);
+}
+
 /** A trace without calls. */
 async function nothing(browser) {
 	const { child, url } = await serve('none.trace');
@@ -270,6 +292,8 @@ await main(async (browser) => {
 	await many(browser);
 	run('record', '-q', '-o', 'processes.trace', '--', 'sh', '-c', 'i=0; while [ $i -lt 1150 ]; do (:); i=$((i + 1)); done');
 	await processes(browser);
+	run('record', '-q', '--content=bytes', '--lossless', '-o', 'replicas.trace', '--', 'python3', join(root, 'tests/cases/relay.py'), 'none', '1048576');
+	await replicas(browser);
 	run('record', '-q', '--where', 'dur > 1h', '-o', 'none.trace', '--', 'true');
 	await nothing(browser);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
 import { Content, joined, type Alike } from '../src/lib/alike';
-import { bundles, lineage, type Arrow, type FlowPlace } from '../src/lib/flow';
+import { bundles, lineage, replicaGraph, type Arrow, type FlowHop, type FlowPlace } from '../src/lib/flow';
 
 const link = (a: number, b: number, similarity: number) => ({ a, b, similarity });
 
@@ -46,5 +46,29 @@ describe('level of detail', () => {
 		const few = bundles(all, (a) => [a.time[0] / 100, a.time[1] / 100], () => 'read', 3);
 		expect(few.reduce((n, b) => n + b.count, 0)).toBe(100000);
 		expect(few.length).toBeLessThan(2100);
+	});
+});
+
+describe('the graph of replicas', () => {
+	const hop = (from: string | null, to: string): FlowHop => ({ from, to, objects: 1, bytes: 1, lag: 1 });
+	const columns = (hops: FlowHop[]) => Object.fromEntries(replicaGraph(hops).places.map((p) => [p.name, p.column]));
+
+	it('has a place to the right of all that sent to it', () => {
+		expect(columns([hop('client', 'a'), hop('a', 'b'), hop('client', 'b'), hop('b', 'c')])).toEqual({ client: 0, a: 1, b: 2, c: 3 });
+	});
+
+	it('has a row for each place of a column, and those without a sender on the left', () => {
+		const g = replicaGraph([hop(null, 'x'), hop('client', 'a'), hop('client', 'b')]);
+		expect(g.places).toEqual([
+			{ name: 'x', column: 0, row: 0 },
+			{ name: 'client', column: 0, row: 1 },
+			{ name: 'a', column: 1, row: 0 },
+			{ name: 'b', column: 1, row: 1 },
+		]);
+		expect([g.columns, g.rows, g.arrows.map((a) => [a.from, a.to])]).toEqual([2, 2, [[1, 2], [1, 3]]]);
+	});
+
+	it('ends where places send to each other', () => {
+		expect(columns([hop('a', 'b'), hop('b', 'a')])).toEqual({ a: 0, b: 1 });
 	});
 });

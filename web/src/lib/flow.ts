@@ -53,6 +53,16 @@ export interface FlowEdge {
 	to_lamport: number;
 }
 
+/** Where the objects of one folder came from; null: not known. */
+export interface FlowHop {
+	from: string | null;
+	to: string;
+	objects: number;
+	bytes: number;
+	/** Since the first call that sent the object. */
+	lag: number;
+}
+
 export interface FlowClock {
 	host: string;
 	offset: number;
@@ -80,6 +90,7 @@ export interface Flow {
 	tables: {
 		evidence: { rows: FlowEvidence[] };
 		replication: { rows: { way: string; objects: number; bytes: number; lags: string }[] };
+		hops: { rows: FlowHop[] };
 		edges: { rows: { via: string; certain: number; contested: number }[] };
 		clocks: { rows: FlowClock[] };
 		list?: { rows: FlowEdge[] };
@@ -116,18 +127,20 @@ export interface Arrow {
 }
 
 export interface SpaceTime {
+	what: 'processes' | 'hosts';
 	lanes: { host: string; process: string }[];
 	arrows: Arrow[];
 }
 
-/** A lane per process, in the order of hosts and of first activity. */
-export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): SpaceTime {
+/** A lane per process or host, in the order of hosts and of first activity. */
+export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>, what: SpaceTime['what'] = 'processes'): SpaceTime {
 	const first = new Map<string, { host: string; process: string; at: number }>();
-	const key = (host: string, process: string | null) => `${host}\n${process ?? '?'}`;
+	const laneOf = (process: string | null) => (what === 'hosts' ? '' : (process ?? '?'));
+	const key = (host: string, process: string | null) => `${host}\n${laneOf(process)}`;
 	const meet = (host: string, process: string | null, at: number) => {
 		const k = key(host, process);
 		const known = first.get(k);
-		if (!known) first.set(k, { host, process: process ?? '?', at });
+		if (!known) first.set(k, { host, process: laneOf(process), at });
 		else known.at = Math.min(known.at, at);
 	};
 	for (const e of edges) {
@@ -147,7 +160,34 @@ export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): Space
 			logical: [edge.from_lamport, edge.to_lamport] as [number, number],
 			edge,
 		}));
-	return { lanes, arrows };
+	return { what, lanes, arrows };
+}
+
+export interface ReplicaGraph {
+	places: { name: string; column: number; row: number }[];
+	arrows: { from: number; to: number; hop: FlowHop }[];
+	columns: number;
+	rows: number;
+}
+
+/** The places of replicas in columns: each to the right of those from which it got objects, except where they got some from each other. */
+export function replicaGraph(hops: FlowHop[]): ReplicaGraph {
+	const names = [...new Set(hops.flatMap((h) => (h.from === null ? [h.to] : [h.from, h.to])))];
+	const column = new Map<string, number>();
+	const visit = (name: string, depth: number, before: ReadonlySet<string>) => {
+		if (before.has(name) || depth <= (column.get(name) ?? -1)) return;
+		column.set(name, depth);
+		for (const h of hops) if (h.from === name) visit(h.to, depth + 1, new Set(before).add(name));
+	};
+	const receives = new Set(hops.filter((h) => h.from !== null).map((h) => h.to));
+	for (const n of [...names.filter((n) => !receives.has(n)), ...names]) if (!column.has(n)) visit(n, 0, new Set());
+	const rows: number[] = [];
+	const places = names.map((name) => {
+		const c = column.get(name)!;
+		return { name, column: c, row: (rows[c] = (rows[c] ?? -1) + 1) };
+	});
+	const arrows = hops.filter((h) => h.from !== null).map((hop) => ({ from: names.indexOf(hop.from!), to: names.indexOf(hop.to), hop }));
+	return { places, arrows, columns: rows.length, rows: Math.max(0, ...rows) + 1 };
 }
 
 /** "bytes 65,536..65,551" */
