@@ -118,16 +118,18 @@ export interface Arrow {
 export interface SpaceTime {
 	lanes: { host: string; process: string }[];
 	arrows: Arrow[];
+	of: 'processes' | 'hosts';
 }
 
-/** A lane per process, in the order of hosts and of first activity. */
-export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): SpaceTime {
+/** A lane per process, in the order of hosts and of first activity, or one per host. */
+export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>, of: SpaceTime['of']): SpaceTime {
 	const first = new Map<string, { host: string; process: string; at: number }>();
-	const key = (host: string, process: string | null) => `${host}\n${process ?? '?'}`;
+	const name = (process: string | null) => (of === 'hosts' ? '' : (process ?? '?'));
+	const key = (host: string, process: string | null) => `${host}\n${name(process)}`;
 	const meet = (host: string, process: string | null, at: number) => {
 		const k = key(host, process);
 		const known = first.get(k);
-		if (!known) first.set(k, { host, process: process ?? '?', at });
+		if (!known) first.set(k, { host, process: name(process), at });
 		else known.at = Math.min(known.at, at);
 	};
 	for (const e of edges) {
@@ -147,7 +149,7 @@ export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): Space
 			logical: [edge.from_lamport, edge.to_lamport] as [number, number],
 			edge,
 		}));
-	return { lanes, arrows };
+	return { lanes, arrows, of };
 }
 
 /** "bytes 65,536..65,551" */
