@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // flow.mjs WEIR ROOT: the page of what became of the bytes, over a recorded pipeline. What it shows is compared with `weir flow`.
 
+import { fileURLToPath } from 'node:url';
 import { ask, equal, main, newPage, rest, run, serve, skipped, stop, test, view } from './common.mjs';
 
+const RELAY = fileURLToPath(new URL('../cases/relay.py', import.meta.url));
 const digits = (text) => Number(String(text).replace(/[^\d]/g, ''));
 
 // A file that goes through a pipe and is copied; four files that are read three times, the last time in the other order.
@@ -172,6 +174,25 @@ async function content(browser) {
 	});
 }
 
+async function replicated(browser) {
+	const { child, url } = await serve('relay.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
+
+	await test('the ways of replicas are a graph, with counts and lags', async () => {
+		const [way, ...others] = JSON.parse(run('flow', '--json', 'relay.trace')).tables.replication.rows;
+		equal(others.length, 0, 'other ways');
+		await page.goto(view(url, '?page=flow'));
+		const graph = page.getByLabel(/^replication: /);
+		await graph.waitFor();
+		const names = way.way.split(' -> ');
+		equal(names.length, 3, 'client and nodes');
+		equal(await graph.locator('title').allTextContents(), names.map((n, i) => (i ? `${n}: ${way.lags.split(' / ')[i - 1]} after the first call that sent them` : n)), 'nodes');
+		equal(await graph.locator('text.quiet').allTextContents(), way.lags.split(' / ').map((lag) => `${way.objects} objects, ${lag}`), 'links');
+	});
+	await page.close();
+	await stop(child);
+}
+
 /** As many arrows as the page draws at most. */
 async function many(browser) {
 	const { child, url } = await serve('many.trace');
@@ -206,6 +227,8 @@ await main(async (browser) => {
 	await recorded(browser);
 	run('record', '-q', '--content', '-o', 'content.trace', '--', 'sh', '-c', CONTENT);
 	await content(browser);
+	run('record', '-q', '--content=bytes', '-o', 'relay.trace', '--', 'python3', RELAY, 'none');
+	await replicated(browser);
 	run('record', '-q', '-o', 'many.trace', '--', 'sh', '-c', 'dd if=/dev/zero bs=100 count=25000 status=none | dd bs=100 of=/dev/null status=none');
 	await many(browser);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
 import { Content, joined, type Alike } from '../src/lib/alike';
-import { bundles, lineage, spaceTime, type Arrow, type FlowEdge, type FlowPlace } from '../src/lib/flow';
+import { bundles, lineage, replication, spaceTime, type Arrow, type FlowEdge, type FlowPlace } from '../src/lib/flow';
 
 const link = (a: number, b: number, similarity: number) => ({ a, b, similarity });
 
@@ -37,6 +37,16 @@ describe('lineage', () => {
 		expect([tree[0]!.calls, tree[0]!.bytes]).toEqual([2, 0]);
 		expect(tree[0]!.below.map((l) => [l.place.who, l.calls, l.bytes, l.first, l.last])).toEqual([['b', 3, 31, 4, 9], ['c', 1, 30, 3, 3]]);
 		expect(tree[0]!.below[0]!.below.map((l) => [l.calls, l.bytes])).toEqual([[2, 30]]);
+	});
+});
+
+describe('replication', () => {
+	it('is one graph of all ways, with counts and lags', () => {
+		const way = (text: string, objects: number, lags: string) => ({ way: text, objects, bytes: 1, lags });
+		const { nodes, links } = replication([way('client -> n1 -> n2', 8, '1 ms / 2 ms'), way('client -> n1, n3', 4, '3 ms / 4 ms'), way('client -> n2', 1, '5 ms')]);
+		expect(nodes.map((n) => [n.name, n.lag, n.column, n.row])).toEqual([['client', '', 0, 0], ['n1', '1 ms', 1, 0], ['n2', '2 ms', 2, 0], ['n3', '4 ms', 0, 1]]);
+		expect(links.map((l) => [nodes[l.from]!.name, nodes[l.to]!.name, l.objects, l.lag])).toEqual([['client', 'n1', 12, '1 ms'], ['n1', 'n2', 8, '2 ms'], ['client', 'n2', 1, '5 ms']]);
+		expect(replication([way('a -> b', 1, '1 ms'), way('b -> a', 1, '1 ms')]).links.length).toBe(2);
 	});
 });
 

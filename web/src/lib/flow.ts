@@ -53,6 +53,15 @@ export interface FlowEdge {
 	to_lamport: number;
 }
 
+/** A way of replicas: "client -> n1 -> n2, n3"; what is behind a comma did not come from what is before it. */
+export interface FlowWay {
+	way: string;
+	objects: number;
+	bytes: number;
+	/** "0.4 ms / 0.9 ms": of each member, but for a sender that stored nothing. */
+	lags: string;
+}
+
 export interface FlowClock {
 	host: string;
 	offset: number;
@@ -79,7 +88,7 @@ export interface Flow {
 	left_out: number;
 	tables: {
 		evidence: { rows: FlowEvidence[] };
-		replication: { rows: { way: string; objects: number; bytes: number; lags: string }[] };
+		replication: { rows: FlowWay[] };
 		edges: { rows: { via: string; certain: number; contested: number }[] };
 		clocks: { rows: FlowClock[] };
 		list?: { rows: FlowEdge[] };
@@ -150,6 +159,39 @@ export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>, of: Sp
 			edge,
 		}));
 	return { lanes, arrows, of };
+}
+
+export interface Replication {
+	nodes: { name: string; lag: string; column: number; row: number }[];
+	links: { from: number; to: number; objects: number; lag: string }[];
+}
+
+/** All ways as one graph: a node is right of all that it got objects from. */
+export function replication(ways: FlowWay[]): Replication {
+	const nodes: Replication['nodes'] = [];
+	const links: Replication['links'] = [];
+	for (const w of ways) {
+		const parts = w.way.split(/( -> |, )/);
+		const lags = w.lags.split(' / ');
+		const apart = (parts.length + 1) / 2 - lags.length; // 1: the first one is a sender
+		let before = -1;
+		for (let i = 0; i < parts.length; i += 2) {
+			const lag = lags[i / 2 - apart] ?? '';
+			let at = nodes.findIndex((n) => n.name === parts[i]);
+			if (at < 0) at = nodes.push({ name: parts[i]!, lag, column: 0, row: 0 }) - 1;
+			if (i && parts[i - 1] === ' -> ') {
+				const known = links.find((l) => l.from === before && l.to === at);
+				if (known) known.objects += w.objects;
+				else links.push({ from: before, to: at, objects: w.objects, lag });
+			}
+			before = at;
+		}
+	}
+	// a cycle ends with the last column
+	for (const _ of nodes) for (const l of links) nodes[l.to]!.column = Math.min(nodes.length - 1, Math.max(nodes[l.to]!.column, nodes[l.from]!.column + 1));
+	const used: number[] = [];
+	for (const n of nodes) n.row = used[n.column] = (used[n.column] ?? -1) + 1;
+	return { nodes, links };
 }
 
 /** "bytes 65,536..65,551" */
