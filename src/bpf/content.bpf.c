@@ -15,7 +15,8 @@
 #include "bpf/lib/content/content_begin.h"
 #include "bpf/lib/call/filter.h"
 
-#define ROOM_NAME (sizeof(struct wire_content) + WIRE_ADDR_MAX)
+#define FMODE_WRITE 2
+#define ROOM_NAME   (sizeof(struct wire_content) + WIRE_ADDR_MAX)
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -244,6 +245,7 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 	struct content_room *m;
 	struct call *c;
 	__u32 nr;
+	bool out;
 
 	m = content_room();
 	if (!m) {
@@ -261,14 +263,17 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 	m->c.thread = c->op.thread;
 	m->c.call = c->op.call;
 	m->c.nr = nr;
-	m->c.flags = plan->out ? WIRE_CONTENT_OUT : 0;
+	out = plan->out;
+	if (plan->out == WIRE_CONTENT_OUT_IF_WRITABLE)
+		out = kread(struct file, c->file, f_mode) & FMODE_WRITE;
+	m->c.flags = out ? WIRE_CONTENT_OUT : 0;
 	m->at = 0;
 	m->sample = 0;
 	m->stream = 0;
 	m->cache = 0;
 	m->counts = 1;
 	if (plan->how != WIRE_CONTENT_OF_FILES)
-		content_pos(m, ts, p, plan->out, ret);
+		content_pos(m, ts, p, out, ret);
 	content_take(m, ts, p, nr, ret);
 	m->busy = 0;
 	return 0;

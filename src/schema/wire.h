@@ -762,12 +762,11 @@ struct wire_cpu {
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");
 
 enum wire_fault_flag {
-	WIRE_FAULT_IN_CALL =
-		1 << 0, /* by the kernel, accessing memory for a call: part of that call */
-	WIRE_FAULT_EXEC = 1 << 1,   /* of an instruction fetch */
-	WIRE_FAULT_SWAP = 1 << 2,   /* the page does not belong to a file: it came from swap */
-	WIRE_FAULT_UNREAD = 1 << 3, /* the mapping was being changed and could not be read */
-	WIRE_FAULT_HASHED = 1 << 4, /* content records were to be sent */
+	WIRE_FAULT_IN_CALL = 1 << 0, /* by the kernel, accessing memory for a call: part of it */
+	WIRE_FAULT_EXEC = 1 << 1,    /* of an instruction fetch */
+	WIRE_FAULT_SWAP = 1 << 2,    /* the page does not belong to a file: it came from swap */
+	WIRE_FAULT_UNREAD = 1 << 3,  /* the mapping was being changed and could not be read */
+	WIRE_FAULT_HASHED = 1 << 4,  /* content records were to be sent */
 };
 
 /* A major page fault: the page was not in memory. Example: on the second page of a file that is mapped as a whole. */

@@ -74,12 +74,19 @@ struct wire_content_how {
 	__u64 limit; /* payload of one call, in bytes */
 };
 
+/* Whether data goes from the program to the file. */
+enum wire_content_out {
+	WIRE_CONTENT_NOT_OUT,
+	WIRE_CONTENT_IS_OUT,
+	WIRE_CONTENT_OUT_IF_WRITABLE, /* vmsplice: if the descriptor is the end of the pipe that is written */
+};
+
 /* Where a call's bytes are: by call number. */
 struct wire_content_plan {
 	__u8 how; /* enum wire_content_source */
 	__u8 arg;
 	__u8 count; /* argument with the length of a vector */
-	__u8 out;   /* 1: data goes from the program to the file */
+	__u8 out;   /* enum wire_content_out */
 };
 
 enum wire_content_source {

@@ -114,6 +114,16 @@ class Moves:
             os.write(w, data)
             self.note('read', 'in', -1, data)
             assert os.read(r, size) == data
+        data = make(5000, 7)  # vmsplice takes it from memory, or puts it there
+        for op, way, end in (('vmsplice', 'out', w), ('read', 'in', r), ('write', 'out', w), ('vmsplice', 'in', r)):
+            self.note(op, way, -1, data)
+            if op == 'vmsplice':
+                memory = ctypes.create_string_buffer(data if way == 'out' else bytes(5000), 5000)
+                assert libc.vmsplice(end, ctypes.byref(Iovec(ctypes.addressof(memory), 5000)), 1, 0) == 5000 and memory.raw == data
+            elif way == 'in':
+                assert os.read(r, 5000) == data
+            else:
+                os.write(w, data)
         a, b = socket.socketpair()
         for size in (1, 3000, 9000):
             data = make(size, size)

@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -297,6 +299,101 @@ static void publishes(void)
 	}
 	waitpid(child, NULL, 0);
 	say("edge publish %d:rename:count=0 %d:openat:count=0", getpid(), child);
+	link("pub.done", "pub.too");
+	child = fork();
+	if (!child) {
+		close(open("pub.too", O_RDONLY));
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	say("edge publish %d:link:count=0 %d:openat:count=0", getpid(), child);
+}
+
+/* A process makes another one's writes durable. */
+static void syncs(void)
+{
+	int fd = open("synced", O_CREAT | O_RDWR, 0600);
+	pid_t child = fork();
+
+	if (!child)
+		_exit(pwrite(fd, data, 100, 0) != 100);
+	waitpid(child, NULL, 0);
+	fsync(fd);
+	close(fd);
+	say("edge sync %d:pwrite64:count=0 %d:fsync:count=0", child, getpid());
+}
+
+static void execs(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		execl("/proc/self/exe", "work", "nothing", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	say("edge exec %d:execve:count=0 %d:brk:first=1", child, child);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static void signals(void)
+{
+	sigset_t one, none;
+	pid_t child;
+
+	sigemptyset(&none);
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &one, NULL); /* until the child waits for it */
+	child = fork();
+	if (!child) {
+		signal(SIGUSR1, on_signal);
+		sigsuspend(&none);
+		_exit(0);
+	}
+	usleep(20000); /* it runs by then */
+	kill(child, SIGUSR1);
+	waitpid(child, NULL, 0);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	say("edge signal %d:kill:count=0 %d:rt_sigreturn:count=0", getpid(), child);
+}
+
+/* Requests of io_uring, each submitted by a call and waited for by another. */
+static void requests(void)
+{
+	struct io_uring_params p = {0};
+	int ring = (int)syscall(SYS_io_uring_setup, 4, &p), fd;
+	struct io_uring_sqe *s;
+	char *r;
+
+	if (ring < 0)
+		return; /* the kernel refuses it to everyone */
+	fd = open("requested", O_CREAT | O_RDWR, 0600);
+	r = mmap(NULL, p.sq_off.array + 16, PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+		 IORING_OFF_SQ_RING);
+	s = mmap(NULL, 4 * sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+	for (unsigned int i = 0; i < 3; i++) {
+		size_t n = fresh();
+
+		s[i] = (struct io_uring_sqe){.opcode = IORING_OP_WRITE,
+					     .fd = fd,
+					     .addr = (uintptr_t)data,
+					     .len = (unsigned int)n};
+		((unsigned int *)(r + p.sq_off.array))[i] = i;
+		atomic_store((atomic_uint *)(r + p.sq_off.tail), i + 1);
+		syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0);
+		syscall(SYS_io_uring_enter, ring, 0, i + 1, IORING_ENTER_GETEVENTS, NULL, 0);
+		say("edge uring %ld:io_uring_enter:count=%u %ld:write:bytes=%zu", tid(), 2 * i,
+		    tid(), n);
+		say("edge uring %ld:write:bytes=%zu %ld:io_uring_enter:count=%u", tid(), n, tid(),
+		    2 * i + 1);
+	}
+	close(fd);
+	close(ring);
 }
 
 static int event;
@@ -370,7 +467,7 @@ int main(int argc, char **argv)
 	atomic_store(&shared->size, argc > 1 && argv[1][0] == 's' ? 3001 : 1001);
 	if (argc > 2) {
 		tcp((int)strtol(argv[2], NULL, 10), argv[1][0] == 's');
-	} else {
+	} else if (argc > 1 && argv[1][0] == 'a') {
 		fork_and_wait();
 		streams();
 		crowd();
@@ -378,6 +475,10 @@ int main(int argc, char **argv)
 		files();
 		locks();
 		publishes();
+		syncs();
+		execs();
+		signals();
+		requests();
 		events();
 	}
 	for (int i = 0; i < shared->lines; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
 import { Content, joined, type Alike } from '../src/lib/alike';
-import { bundles, lineage, replicaGraph, type Arrow, type FlowHop, type FlowPlace } from '../src/lib/flow';
+import { bundles, lineage, replicaGraph, spaceTime, type Arrow, type FlowEdge, type FlowHop, type FlowPlace } from '../src/lib/flow';
 
 const link = (a: number, b: number, similarity: number) => ({ a, b, similarity });
 
@@ -37,6 +37,16 @@ describe('lineage', () => {
 		expect([tree[0]!.calls, tree[0]!.bytes]).toEqual([2, 0]);
 		expect(tree[0]!.below.map((l) => [l.place.who, l.calls, l.bytes, l.first, l.last])).toEqual([['b', 3, 31, 4, 9], ['c', 1, 30, 3, 3]]);
 		expect(tree[0]!.below[0]!.below.map((l) => [l.calls, l.bytes])).toEqual([[2, 30]]);
+	});
+});
+
+describe('lanes', () => {
+	it('are processes in the order of hosts, or hosts', () => {
+		const edge = (from: string[], to: string[], at: number) => ({ via: 'stream', from_host: from[0], from_process: from[1], from_start: at, to_host: to[0], to_process: to[1], to_end: at + 5 }) as unknown as FlowEdge;
+		const edges = [edge(['b', 'client'], ['a', 'server'], 1), edge(['a', 'server'], ['a', 'store'], 7), edge(['a', 'store'], ['b', 'client'], 13)];
+		const both = (['processes', 'hosts'] as const).map((what) => spaceTime(edges, new Set(), what));
+		expect(both.map((p) => p.lanes.map((l) => `${l.host}:${l.process}`))).toEqual([['b:client', 'a:server', 'a:store'], ['b:', 'a:']]);
+		expect(both.map((p) => p.arrows.map((a) => [a.from, a.to]))).toEqual([[[0, 1], [1, 2], [2, 0]], [[0, 1], [1, 1], [1, 0]]]);
 	});
 });
 

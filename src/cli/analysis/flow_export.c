@@ -117,6 +117,22 @@ static bool shiviz_shows(const struct flow_graph *g, const bool *sends, uint32_t
 	return g->nodes[node].in != FLOW_NONE || sends[node];
 }
 
+/* A request of io_uring has a lane of its own beside that of its thread: "n2:store-9921.2". */
+static int shiviz_name(struct shiviz *z, const struct flow_node *n)
+{
+	struct buf *to = &z->names[z->lanes++];
+	int r = put_flow_lane(z->s, n, to);
+	size_t same = 1, len = to->len;
+
+	for (size_t i = 0; r >= 0 && i + 1 < z->lanes; i++) {
+		const struct buf *of = &z->names[i];
+
+		same += of->len >= len && !memcmp(of->data, to->data, len) &&
+			(of->len == len || of->data[len] == '.');
+	}
+	return r < 0 || same == 1 ? r : buf_printf(to, ".%zu", same);
+}
+
 /* Chooses the first events, in an order in which all edges point forward, and their lanes. */
 static int shiviz_choose(struct shiviz *z, size_t *ret_events, uint64_t *ret_left)
 {
@@ -144,8 +160,8 @@ static int shiviz_choose(struct shiviz *z, size_t *ret_events, uint64_t *ret_lef
 			continue;
 		}
 		if (*lane == FLOW_NONE) {
-			r = put_flow_lane(z->s, &g->nodes[node], &z->names[z->lanes]);
-			*lane = (uint32_t)z->lanes++;
+			*lane = (uint32_t)z->lanes;
+			r = shiviz_name(z, &g->nodes[node]);
 		}
 		z->event_of[node] = (uint32_t)(*ret_events)++;
 	}

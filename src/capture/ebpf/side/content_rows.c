@@ -65,7 +65,7 @@ static const struct {
 	{"getdents64", {WIRE_CONTENT_OF_BUFFER, 1}},
 	{"msgrcv", {WIRE_CONTENT_OF_SYSV, 1}},
 	{"mq_timedreceive", {WIRE_CONTENT_OF_BUFFER, 1}},
-	{"vmsplice", {WIRE_CONTENT_OF_VECTOR, 1, 2, .out = 1}},
+	{"vmsplice", {WIRE_CONTENT_OF_VECTOR, 1, 2, WIRE_CONTENT_OUT_IF_WRITABLE}},
 	{"sendfile", {WIRE_CONTENT_OF_FILES, 1}}, /* from its second file */
 	{"splice", {WIRE_CONTENT_OF_FILES, 0}},
 	{"copy_file_range", {WIRE_CONTENT_OF_FILES, 0}},
