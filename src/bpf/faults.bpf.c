@@ -13,6 +13,13 @@
  */
 #include "bpf/lib/file/mapped.h"
 #include "bpf/lib/thread/thread.h"
+#ifdef FAULTS_CONTENT
+#	include "bpf/lib/content/content_fault.h"
+#else
+static __always_inline void fault_content(struct wire_fault *f, __u64 file, __u64 inode, __u64 end)
+{
+}
+#endif
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -128,13 +135,13 @@ static __always_inline __u32 fault_flags(struct fault_context *ctx)
 
 /* Fills the record with what is mapped at the faulting address. */
 static __always_inline void fault_look(struct task_struct *task, struct thread_state *ts,
-				       struct fault_begun *b, bool seen, struct wire_fault *f)
+				       struct fault_begun *b, bool seen, struct mapping *m,
+				       struct wire_fault *f)
 {
-	struct mapping m = {.address = f->address};
 	__u64 inode;
 
 	f->wanted = 0;
-	if (mapping_find(task, &m)) {
+	if (mapping_find(task, m)) {
 		/* The page cache's inode is known, its name may be cached from the last fault. */
 		if (!seen || !b->inode || b->inode != b->last_inode) {
 			f->flags |= WIRE_FAULT_UNREAD;
@@ -147,15 +154,15 @@ static __always_inline void fault_look(struct task_struct *task, struct thread_s
 		return;
 	}
 	/* A private page that was written and swapped out no longer belongs to the file. */
-	if (!m.file ||
-	    (bpf_core_type_exists(btf_trace_mm_filemap_fault) && !seen && !(m.flags & VM_SHARED))) {
+	if (!m->file || (bpf_core_type_exists(btf_trace_mm_filemap_fault) && !seen &&
+			 !(m->flags & VM_SHARED))) {
 		f->flags |= WIRE_FAULT_SWAP;
 		return;
 	}
-	inode = (__u64)kread(struct file, m.file, f_inode);
-	f->file = mapped_file(ts, m.file);
+	inode = (__u64)kread(struct file, m->file, f_inode);
+	f->file = mapped_file(ts, m->file);
 	f->wanted = ts->ident.wanted & FILTER_WANTED_SELECTED;
-	f->pos = m.pos;
+	f->pos = m->pos;
 	f->file_bytes = kread(struct inode, inode, i_size);
 	if (b) {
 		b->last_inode = inode;
@@ -203,6 +210,7 @@ int weir_fault(struct fault_context *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 end = bpf_ktime_get_ns(), *runs;
+	struct mapping m = {.address = ctx->addr};
 	struct wire_fault f = {};
 	struct thread_state *ts;
 	struct fault_begun *b;
@@ -228,16 +236,18 @@ int weir_fault(struct fault_context *ctx)
 	f.thread = ts->version;
 	f.tid = ts->tid;
 	f.flags = fault_flags(ctx);
-	fault_look(task, ts, b, seen, &f);
+	fault_look(task, ts, b, seen, &m, &f);
 	if (b)
 		b->start = 0;
 	if (fault_left_out(&f, end)) {
 		cpu_count(filtered);
 		return 0;
 	}
-	if (ts->flags & THREAD_UNSENT)
+	if (ts->flags & THREAD_UNSENT) {
 		fault_lost();
-	else
-		fault_send(&f, end);
+		return 0;
+	}
+	fault_content(&f, m.file, b ? b->inode : 0, end);
+	fault_send(&f, end);
 	return 0;
 }

@@ -40,8 +40,7 @@ enum wire_type {
 	WIRE_THREAD = 4,
 	WIRE_THREAD_END = 5,
 	WIRE_FILE_GONE = 6,
-	/* A struct wire_op that the selection rejects but that is sent because the call may have changed names or marks
-	 * a span. */
+	/* A struct wire_op that the selection rejects, sent because it may have changed names or marks a span. */
 	WIRE_FATE = 7,
 	WIRE_FAULT = 8,
 	WIRE_REQUEST = 9, /* struct wire_request */
@@ -768,10 +767,10 @@ enum wire_fault_flag {
 	WIRE_FAULT_EXEC = 1 << 1,   /* of an instruction fetch */
 	WIRE_FAULT_SWAP = 1 << 2,   /* the page does not belong to a file: it came from swap */
 	WIRE_FAULT_UNREAD = 1 << 3, /* the mapping was being changed and could not be read */
+	WIRE_FAULT_HASHED = 1 << 4, /* content records were to be sent */
 };
 
-/* A major page fault: the page was not in memory. Example: the first byte of the second page of a file that is mapped
- * completely. */
+/* A major page fault: the page was not in memory. Example: on the second page of a file that is mapped as a whole. */
 struct wire_fault {
 	struct wire_head head; /* time: its end */
 	__u64 start;	       /* 0: unknown */
@@ -782,8 +781,9 @@ struct wire_fault {
 	__u32 thread, tid; /* as in struct wire_op */
 	__u32 flags;	   /* enum wire_fault_flag */
 	__u32 wanted;	   /* the path selection contains the file */
+	__u64 hashed;	   /* as in struct wire_request */
 };
-_Static_assert(sizeof(struct wire_fault) == 72, "struct wire_fault");
+_Static_assert(sizeof(struct wire_fault) == 80, "struct wire_fault");
 
 /* Of a CPU: the reader's position when the ring was first found half full, and when that was. */
 struct wire_hold {

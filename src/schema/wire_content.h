@@ -24,7 +24,8 @@ enum wire_content_flag {
 		1 << 4, /* `joined` is valid: all of the call's bytes are in one piece */
 	WIRE_CONTENT_MORE = 1 << 5, /* the next record of this form continues it */
 	WIRE_CONTENT_REQUEST =
-		1 << 6, /* of an io_uring or libaio request: nr is kind << 8 | opcode, call is 0 */
+		1
+		<< 6, /* of an io_uring or libaio request, or a page fault: nr is kind << 8 | opcode, call is 0 */
 	WIRE_CONTENT_ADDRESSED = 1 << 7, /* the message has the address sent last for the call */
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """faults.py WEIR: page faults of mapped files on several file systems, each mounted anew, against what the program touched and
-what the kernel counted; how they are selected; what is behind the requests that they and others cause. Needs root and loop devices."""
+what the kernel counted, and the content of their pages against what calls read there; how they are selected; what is behind the requests that they and others cause. Needs root and loop devices."""
 import json
 import os
 import shutil
@@ -29,6 +29,10 @@ for i in range({TOUCHED}):
     m[i * 37 % {PAGES} * {PAGE} + 11]
 print(resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before)
 """
+READ = f"""
+for i in range({PAGES}):
+    os.pread(f, {PAGE}, i * {PAGE})
+"""
 
 
 def record(trace, *command, options=('--with', 'faults')):
@@ -43,7 +47,7 @@ def rows(trace, query):
 def touched(folder, path, expect=None):
     """Faults of a program that touches a cold file, against the places that it touched."""
     trace = os.path.join(folder, 'touch.trace')
-    said = int(record(trace, '/usr/bin/python3', '-S', '-c', TOUCH, path))
+    said = int(record(trace, '/usr/bin/python3', '-S', '-c', TOUCH + READ, path, options=('--with', 'faults', '--content')))
     got = rows(trace, f'kind == fault && path == "{expect or path}" | select pos, bytes, dur, err, flags')
     want = sorted({i * 37 % PAGES * PAGE for i in range(TOUCHED)})
     bad = []
@@ -53,6 +57,11 @@ def touched(folder, path, expect=None):
         bad.append(f'{said} faults at {sorted(r["pos"] for r in got)[:10]}')
     if any(r['bytes'] != PAGE or r['dur'] is None or r['dur'] <= 0 or r['err'] for r in got):
         bad.append(f'e.g. {got[:3]}')
+    chunks = rows(trace, f'from chunk | where file == "{expect or path}" && op in (fault, pread64) | select op, pos, size, hash, outcome')
+    of_page = {c['pos']: c['hash'] for c in chunks if c['op'] == 'pread64'}
+    mapped = [c for c in chunks if c['op'] == 'fault']
+    if len(of_page) != PAGES or len(mapped) != said or any((c['size'], c['hash'], c['outcome']) != (PAGE, of_page[c['pos']], 'handled') for c in mapped):
+        bad.append(f'content of {len(mapped)} pages, e.g. {mapped[:3]}, of {len(of_page)} read')
     return trace, bad
 
 

@@ -5,6 +5,8 @@
 
 #include "capture/ebpf/side/content.h"
 
+_Static_assert(KIND_FAULT == 3, "src/bpf/lib/content/content_fault.h repeats it");
+
 /* The part of the page that is in its file; for swap a whole page. */
 static int64_t fault_bytes(const struct wire_fault *w, int64_t page)
 {
@@ -18,11 +20,11 @@ static int64_t fault_bytes(const struct wire_fault *w, int64_t page)
 int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, struct batch_set *out)
 {
 	const uint32_t words = WIRE_FAULT_IN_CALL | WIRE_FAULT_EXEC | WIRE_FAULT_SWAP;
-	int64_t page = sysconf(_SC_PAGESIZE);
+	int64_t page = sysconf(_SC_PAGESIZE), moved = fault_bytes(w, page);
 	struct batch_row row;
 	int r;
 
-	if (w->head.size < sizeof(*w))
+	if (w->head.size < sizeof(*w) || w->hashed > (uint64_t)moved)
 		return -EBADMSG;
 	if (!names_selected(d->names, w->file)) {
 		d->filtered++;
@@ -38,7 +40,7 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 	row_set(&row, OP_CPU, cpu);
 	row_set(&row, OP_KIND, KIND_FAULT);
 	row_set(&row, OP_OP, OP_CODE_FAULT);
-	row_set(&row, OP_RET, fault_bytes(w, page));
+	row_set(&row, OP_RET, moved);
 	row_set(&row, OP_FLAGS, w->flags & words);
 	row_set(&row, OP_A2, (int64_t)w->address);
 	if (w->file) {
@@ -53,9 +55,11 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 						     .end = w->head.time,
 						     .file = w->file,
 						     .pos = w->file ? (int64_t)w->pos : WIRE_NONE,
-						     .bytes = (uint64_t)fault_bytes(w, page),
+						     .bytes = (uint64_t)moved - w->hashed,
 						     .thread = w->thread,
-						     .op = OP_CODE_FAULT},
+						     .op = OP_CODE_FAULT,
+						     .done = w->hashed,
+						     .lost = w->flags & WIRE_FAULT_HASHED},
 			    out);
 	return r < 0 ? r : 1;
 }

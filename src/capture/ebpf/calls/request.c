@@ -217,7 +217,7 @@ int requests_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 	assert(ro && size >= sizeof(*ro));
 	for (uint8_t i = 0; i < WIRE_REQUEST_OPS; i++)
 		ro->request_ops[i] = request_plan(opt->select, KIND_IO_URING, i);
-	return object_section(bpf, ".rodata.content") ? content_prepare_how(bpf, opt) : 0;
+	return content_prepare_how(bpf, opt);
 }
 
 bool requests_seen(const struct loaded *l, enum call_kind kind)

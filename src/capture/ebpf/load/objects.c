@@ -20,6 +20,8 @@
 #include "details.skel.h"
 #include "details_probing.skel.h"
 #include "faults.skel.h"
+#include "faults_content.skel.h"
+#include "faults_content_probing.skel.h"
 #include "faults_probing.skel.h"
 #include "irq.skel.h"
 #include "irq_probing.skel.h"
@@ -69,17 +71,19 @@ static bool object_with_futex(const struct ebpf_options *opt)
 	       select_op(opt->select, (uint32_t)op_find("futex_wait"));
 }
 
-/* Where the start of a fault is seen: in the page cache, at every fault, nowhere. */
+#define FAULT_WAYS 3
+
+/* Where the start of a fault is seen: in the page cache, at every fault, nowhere; each with content, then without. */
 static bool choose_fault(struct bpf_object *bpf, int attempt)
 {
-	static const char *const ways[][2] = {
+	static const char *const ways[FAULT_WAYS][2] = {
 		{"weir_fault_page", NULL}, {"weir_fault_user", "weir_fault_kernel"}, {NULL, NULL}};
+	const char *const *way = ways[attempt % FAULT_WAYS];
 
-	if (attempt >= (int)ARRAY_SIZE(ways))
+	if (attempt >= 2 * FAULT_WAYS)
 		return false;
-	for (int i = 0; i < 2 && ways[attempt][i]; i++)
-		bpf_program__set_autoload(bpf_object__find_program_by_name(bpf, ways[attempt][i]),
-					  true);
+	for (int i = 0; i < 2 && way[i]; i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(bpf, way[i]), true);
 	return true;
 }
 
@@ -119,6 +123,7 @@ static const struct object_row {
 	bool before; /* its programs run before those of calls */
 	const void *(*elf_content[2])(
 		size_t *ret_size); /* replaces `elf` with --content; NULL: the same */
+	int content_attempts;	   /* the first attempts, which use it */
 	const void *(*elf_plain[2])(size_t *ret_size); /* without options; NULL: the same */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
@@ -140,11 +145,13 @@ static const struct object_row {
 	[OBJECT_MEM] = {"which thread allocated and freed pages", "mm_page_alloc", ELF(mem),
 			.with = "mem", .side_bytes = 1u << 20},
 	[OBJECT_FAULTS] = {"page faults that read a mapped file", "page_fault_user", ELF(faults),
-			   .with = "faults", .choose = choose_fault},
+			   .with = "faults", .prepare = content_prepare_how, .choose = choose_fault,
+			   .elf_content = ELF(faults_content), .content_attempts = FAULT_WAYS},
 	[OBJECT_URING] = {.shows = "requests of io_uring",
 			  .tracepoint = "io_uring_complete",
 			  .elf = ELF(uring),
 			  .elf_content = ELF(uring_content),
+			  .content_attempts = 1,
 			  .elf_plain = ELF(uring_plain),
 			  .choose = choose_requests,
 			  .requested = requests_selected,
@@ -285,7 +292,7 @@ static struct bpf_object *object_open(const struct object_row *row, const struct
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	size_t size;
-	bool with_content = row->elf_content[0] && !attempt && object_with_content(opt);
+	bool with_content = attempt < row->content_attempts && object_with_content(opt);
 	bool plain = row->elf_plain[0] && objects_plain(opt);
 	const void *elf = (with_content ? row->elf_content
 			   : plain	? row->elf_plain

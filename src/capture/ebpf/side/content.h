@@ -15,7 +15,7 @@
 
 /* Sets in the content object, before it is loaded, what to record of which calls. 0. */
 int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
-/* The same for any object that reads content: only the mode. */
+/* The same for any other object: only the mode, if it reads content. */
 int content_prepare_how(struct bpf_object *bpf, const struct ebpf_options *opt);
 /*
  * Finds the kernel's tables of pages by means of a file with known content. If this fails, bytes moved within the

@@ -102,7 +102,9 @@ int content_prepare_how(struct bpf_object *bpf, const struct ebpf_options *opt)
 	struct bpf_map *rooms = bpf_object__find_map_by_name(bpf, "content_rooms");
 	int cpus = libbpf_num_possible_cpus();
 
-	if (!how || !rooms || cpus < 1)
+	if (!how)
+		return 0;
+	if (!rooms || cpus < 1)
 		return -ENOENT;
 	memcpy(&how->content_how, &opt->content, sizeof(opt->content));
 	for (uint32_t i = 0; i < CONTENT_WORDS; i++)
@@ -148,12 +150,14 @@ void content_find_pages(const struct objects *o)
 	static const uint64_t fixed[][2] = {{0xffffea0000000000, 0xffff888000000000},
 					    {0xffd4000000000000, 0xff11000000000000}};
 	int map = object_map(o, OBJECT_CONTENT, ".data.content"),
+	    of_faults = object_map(o, OBJECT_FAULTS, ".data.content"),
 	    program = object_program(o, OBJECT_CONTENT, "weir_content_probe"),
 	    variables = object_program(o, OBJECT_CONTENT, "weir_content_variables");
 	_cleanup_close_ int fd = memfd_create("weir-content", MFD_CLOEXEC);
 	uint64_t word = content_mix((uint64_t)getpid() * CONTENT_STEP);
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 	struct wire_content_tables t;
+	bool found = false;
 	uint32_t zero = 0;
 
 	if (map < 0 || program < 0 || fd < 0 || write(fd, &word, sizeof(word)) != sizeof(word))
@@ -162,14 +166,16 @@ void content_find_pages(const struct objects *o)
 	    bpf_map_lookup_elem(map, &zero, &t))
 		t = (struct wire_content_tables){0};
 	t.probe_fd = (uint32_t)fd;
-	for (size_t i = 0; i <= ARRAY_SIZE(fixed); i++) {
+	for (size_t i = 0; i <= ARRAY_SIZE(fixed) && !found; i++) {
 		t.pages = i ? fixed[i - 1][0] : t.probed[0];
 		t.memory = i ? fixed[i - 1][1] : t.probed[1];
-		if (t.pages && content_try_pages(map, program, &t, word))
-			return;
+		found = t.pages && content_try_pages(map, program, &t, word);
 	}
-	t.pages = t.memory = 0;
+	if (!found)
+		t.pages = t.memory = 0;
 	(void)!bpf_map_update_elem(map, &zero, &t, BPF_ANY);
+	if (of_faults >= 0)
+		(void)!bpf_map_update_elem(of_faults, &zero, &t, BPF_ANY);
 }
 
 int contents_new(struct contents **ret, const struct wire_content_how *how)
@@ -233,6 +239,8 @@ static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t f
 /* The operation of a record. */
 static uint32_t content_op(const struct decode *d, const struct wire_content *w)
 {
+	if (w->flags & WIRE_CONTENT_REQUEST && w->nr >> 8 == KIND_FAULT)
+		return OP_CODE_FAULT;
 	return w->flags & WIRE_CONTENT_REQUEST ? request_op(w->nr >> 8, w->nr & 0xff, 0)
 					       : d->codes[w->nr];
 }
@@ -410,7 +418,8 @@ static int content_thread_of(struct contents *c, const struct wire_content *w,
 static bool content_kind_is_known(const struct wire_content *w)
 {
 	return w->flags & WIRE_CONTENT_REQUEST
-		       ? w->nr >> 8 == KIND_IO_URING || w->nr >> 8 == KIND_LIBAIO
+		       ? w->nr >> 8 == KIND_IO_URING || w->nr >> 8 == KIND_LIBAIO ||
+				 w->nr >> 8 == KIND_FAULT
 		       : w->nr < WIRE_CALLS_MAX;
 }
 
