@@ -691,6 +691,10 @@ async function recorded(browser) {
 		await grows.unroute(lanes);
 		await grows.getByRole('button', { name: 'whole trace' }).click();
 	});
+	await test('findings of a recording that runs are those so far', async () => {
+		await grows.goto(view(live.url, '?page=findings'));
+		await grows.locator('h1', { hasText: /findings? .*so far/ }).waitFor();
+	});
 	await test('and its end is seen', async () => {
 		recorder.kill('SIGINT');
 		await new Promise((r) => recorder.once('exit', r));

@@ -142,6 +142,12 @@ def cases(t, weir, framed, plain, folder):
     short = r.rows('dur < 1ms && err is null && stack_id is not null | count() as n')[0]['n']
     t.check('fast calls that went well have no stack by default', short == 0, short)
 
+    r = record(['sh', '-c', 'for i in 1 2 3; do sleep 0.01 & wait; sleep 0.01; done; cat /dev/null nothing'], '--stacks')
+    counted = [int(n.replace(',', '')) for n in re.findall(r'([\d,]+) calls? (?:with a|without one)', r.ask('stacks', warnings=False))]
+    asked = [r.rows(f'stack_id is {what} and class != wait | count() as n')[0]['n'] for what in ('not null', 'null')]
+    waits = r.rows('stack_id is null and class == wait | count() as n')[0]['n']
+    t.check('calls that wait for work are counted apart, also those without a stack', counted == asked and waits > 0, counted, asked, waits)
+
     r = record([framed, 'jit'])
     reads = r.reads()
     if os.uname().machine == 'x86_64':

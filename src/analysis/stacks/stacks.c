@@ -74,14 +74,20 @@ static int pairs_take(struct pairs *p, const struct batch *b, size_t row)
 	struct pair *at = stacks_pair(p, batch_get(b, OP_STACK_ID, row, -1),
 				      batch_get(b, OP_KSTACK_ID, row, -1));
 
+	const uint64_t of[STACKS_WEIGHTS] = {
+		[STACKS_TIME] = (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
+		[STACKS_BYTES] = (uint64_t)MAX(batch_get(b, OP_BYTES, row, 0), (int64_t)0),
+		[STACKS_CALLS] = 1,
+		[STACKS_ERRORS] = !batch_is_null(b, OP_ERR, row),
+	};
+	bool waits = batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_WAIT;
+
 	if (!at)
 		return -ENOMEM;
-	at->sums[STACKS_TIME] += (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
-	at->sums[STACKS_BYTES] += (uint64_t)MAX(batch_get(b, OP_BYTES, row, 0), (int64_t)0);
-	at->sums[STACKS_CALLS]++;
-	at->sums[STACKS_ERRORS] += !batch_is_null(b, OP_ERR, row);
-	if (batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_WAIT)
-		at->sums[STACKS_WAITING] += (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
+	for (int w = 0; w < STACKS_WEIGHTS; w++) {
+		at->sums[w] += of[w];
+		at->sums[STACKS_WAITING + w] += waits ? of[w] : 0;
+	}
 	return 0;
 }
 
@@ -200,7 +206,8 @@ static int lined_make(struct lined *l, const struct pairs *p, const struct dims 
 /* Stacks with the same names; the one in which calls slept most is shown with them. */
 struct group {
 	uint32_t names, kernel; /* ids in texts; kernel 0: none */
-	uint64_t cut, slept;
+	uint64_t cut, slept,
+		slept_working; /* time of all, and of those that do not wait for work */
 	uint64_t sums[STACKS_SUMS];
 };
 
@@ -235,7 +242,7 @@ static int groups_text(struct groups *g, struct bytes names, uint32_t *ret)
 static int groups_add(struct groups *g, const struct dims *d, const struct lined *lined,
 		      const struct pair *p, bool kernel)
 {
-	uint64_t cut, ignored, key, at;
+	uint64_t cut, ignored, key, at, working;
 	struct bytes user = names_of(d, p->user, &cut), inner = names_of(d, p->kernel, &ignored);
 	uint32_t name, where = 0;
 	struct group *to;
@@ -257,8 +264,11 @@ static int groups_add(struct groups *g, const struct dims *d, const struct lined
 	to->cut |= cut;
 	for (int i = 0; i < STACKS_SUMS; i++)
 		to->sums[i] += p->sums[i];
-	if (inner.len && p->sums[STACKS_TIME] > to->slept) {
+	working = p->sums[STACKS_TIME] - p->sums[STACKS_WAITING + STACKS_TIME];
+	if (inner.len && (working > to->slept_working ||
+			  (working == to->slept_working && p->sums[STACKS_TIME] > to->slept))) {
 		to->slept = p->sums[STACKS_TIME];
+		to->slept_working = working;
 		to->kernel = where;
 	}
 	return 0;

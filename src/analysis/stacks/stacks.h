@@ -10,8 +10,8 @@
 #define STACKS_TOP 5000 /* rows of the table by default */
 
 enum stacks_weight { STACKS_TIME, STACKS_BYTES, STACKS_CALLS, STACKS_ERRORS, STACKS_WEIGHTS };
-/* An additional sum: the time of calls that wait for work. */
-enum { STACKS_WAITING = STACKS_WEIGHTS, STACKS_SUMS };
+/* From STACKS_WAITING on: the same sums, of those of the calls that wait for work. */
+enum { STACKS_WAITING = STACKS_WEIGHTS, STACKS_SUMS = 2 * STACKS_WEIGHTS };
 
 struct stacks_options {
 	const char *weight; /* one of stacks_weight_word() */
@@ -24,9 +24,10 @@ struct stacks_options {
 
 /* The calls of one stack. */
 struct stacks_row {
-	struct bytes names;  /* the program's functions, outermost first */
-	struct bytes kernel; /* where most of them slept; length 0: none did */
-	uint64_t cut;	     /* enum symbols_cut of the stack */
+	struct bytes names; /* the program's functions, outermost first */
+	struct bytes
+		kernel; /* where most of them slept, rather those that do not wait; length 0: none did */
+	uint64_t cut; /* enum symbols_cut of the stack */
 	uint64_t sums[STACKS_SUMS];
 };
 

@@ -9,6 +9,7 @@
 
 #include "analysis/stacks/stacks.h"
 #include "base/fd.h"
+#include "base/array.h"
 #include "cli/options/command.h"
 #include "cli/record/recorded.h"
 #include "cli/terminal/format.h"
@@ -127,41 +128,63 @@ static int print_row(const struct stacks_sums *s, const struct stacks_row *row, 
 }
 
 /*
- * True for stacks mostly of calls that wait for work: with time as the weight they are listed separately, unless a
+ * True if calls that wait for work are listed apart: with time as the weight they would hide all others, unless a
  * selection chose what is shown.
  */
-static bool waits(const struct analysis_view *v, const struct stacks_sums *s,
-		  const struct stacks_row *row)
+static bool stacks_screen_splits(const struct analysis_view *v, const struct stacks_sums *s)
 {
-	return s->weight == STACKS_TIME && !v->runs[0].where &&
-	       row->sums[STACKS_WAITING] > row->sums[STACKS_TIME] / 2;
+	return s->weight == STACKS_TIME && !v->runs[0].where;
 }
 
-/* Sums of the stacks that are listed separately. */
-static struct stacks_row stacks_screen_apart(const struct analysis_view *v,
-					     const struct stacks_sums *s, size_t *ret_count)
+static void stacks_screen_subtract(uint64_t sums[STACKS_SUMS])
 {
-	struct stacks_row sum = {0};
+	for (int w = 0; w < STACKS_WEIGHTS; w++)
+		sums[w] -= sums[STACKS_WAITING + w];
+}
 
-	*ret_count = 0;
+static int stacks_screen_compare(const void *a, const void *b)
+{
+	const struct stacks_row *x = a, *y = b;
+
+	return ORDER(y->sums[STACKS_TIME], x->sums[STACKS_TIME])
+		       ?: bytes_compare(x->names, y->names);
+}
+
+/*
+ * Takes the calls that wait for work out of the sums, into *ret_apart, the rows in their new order; `to` has room for
+ * all. Returns the number of stacks of such calls.
+ */
+static size_t stacks_screen_split(struct stacks_sums *to, struct stacks_row *rows,
+				  const struct stacks_sums *s, struct stacks_row *ret_apart)
+{
+	size_t waiting = 0;
+
+	*to = *s;
+	to->rows = rows;
+	to->count = 0;
 	for (size_t i = 0; i < s->count; i++) {
-		if (!waits(v, s, &s->rows[i]))
-			continue;
-		(*ret_count)++;
-		for (int k = 0; k < STACKS_SUMS; k++)
-			sum.sums[k] += s->rows[i].sums[k];
+		struct stacks_row row = s->rows[i];
+
+		waiting += row.sums[STACKS_WAITING + STACKS_CALLS] > 0;
+		stacks_screen_subtract(row.sums);
+		if (row.sums[STACKS_CALLS])
+			rows[to->count++] = row;
 	}
-	return sum;
+	for (int w = 0; w < STACKS_WEIGHTS; w++)
+		ret_apart->sums[w] = s->with[STACKS_WAITING + w];
+	stacks_screen_subtract(to->with);
+	stacks_screen_subtract(to->without);
+	qsort(rows, to->count, sizeof(*rows), stacks_screen_compare);
+	return waiting;
 }
 
 static void stacks_screen_head(const struct stacks_sums *s, const struct stacks_row *apart,
 			       size_t stacks)
 {
-	uint64_t calls = s->with[STACKS_CALLS] - apart->sums[STACKS_CALLS];
+	uint64_t calls = s->with[STACKS_CALLS];
 
 	printf("%s%s in %s call%s with a stack%s   %s call%s without one   by %s\n",
-	       text_style(TEXT_BOLD),
-	       format_dur((int64_t)(s->with[STACKS_TIME] - apart->sums[STACKS_TIME])).s,
+	       text_style(TEXT_BOLD), format_dur((int64_t)s->with[STACKS_TIME]).s,
 	       format_count(calls).s, calls == 1 ? "" : "s", text_style(TEXT_PLAIN),
 	       format_count(s->without[STACKS_CALLS]).s, s->without[STACKS_CALLS] == 1 ? "" : "s",
 	       stacks_weight_word(s->weight));
@@ -178,8 +201,10 @@ int stacks_screen(const struct analysis_view *v)
 	const struct stacks_options *o = analysis_own_options(v->opts);
 	const struct stacks_sums *s = v->result->own;
 	size_t most = text_terminal() && o->top == STACKS_TOP ? SCREEN_STACKS : s->count;
-	size_t left_out, shown = 0;
-	struct stacks_row apart;
+	_cleanup_free_ struct stacks_row *rows = NULL;
+	struct stacks_row apart = {0};
+	struct stacks_sums split;
+	size_t waiting = 0;
 	bool gaps = false;
 	int r = o->pprof ? export_pprof(s, o->pprof) : 0;
 
@@ -190,19 +215,23 @@ int stacks_screen(const struct analysis_view *v)
 	if (!s->count) {
 		return recorded_put_none(stdout, v->runs[0].store, "stacks");
 	}
-	apart = stacks_screen_apart(v, s, &left_out);
-	stacks_screen_head(s, &apart, left_out);
+	if (stacks_screen_splits(v, s)) {
+		rows = calloc(s->count, sizeof(*rows));
+		if (!rows)
+			return -ENOMEM;
+		waiting = stacks_screen_split(&split, rows, s, &apart);
+		s = &split;
+	}
+	stacks_screen_head(s, &apart, waiting);
 	most = MIN(most, (size_t)o->top);
-	for (size_t i = 0; i < s->count && shown < most && r >= 0; i++) {
-		if (waits(v, s, &s->rows[i]))
-			continue;
-		shown++;
-		r = print_row(s, &s->rows[i], s->with[s->weight] - apart.sums[s->weight]);
+	most = MIN(most, s->count);
+	for (size_t i = 0; i < most && r >= 0; i++) {
+		r = print_row(s, &s->rows[i], s->with[s->weight]);
 		gaps |= s->rows[i].cut & SYMBOLS_CUT_GAP;
 	}
-	if (s->count - left_out > shown)
+	if (s->count > most)
 		printf("%s%zu more stacks: --top N, pipe the output, or use --csv%s\n",
-		       text_style(TEXT_DIM), s->count - left_out - shown, text_style(TEXT_PLAIN));
+		       text_style(TEXT_DIM), s->count - most, text_style(TEXT_PLAIN));
 	if (gaps)
 		printf("\n[...]: functions may be missing there (no frame pointers)\n");
 	return r;

@@ -3,20 +3,26 @@
 #include "cli/options/help.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define HELP_WIDTH 100 /* columns */
+#include "cli/terminal/text.h"
+
+#define HELP_WIDTH 100 /* maximum columns; the width in manuals and documents */
 #define HELP_COLUMN_MAX \
 	26 /* maximum width of an option's name; after a longer one the text starts on the next line \ */
 
-/* Prints text in lines of at most HELP_WIDTH columns, all but the first indented; keeps its newlines. */
+/* Prints text in lines that fit, all but the first indented; keeps its newlines. */
 static void wrapped(FILE *out, const char *text, size_t indent)
 {
+	size_t width = isatty(fileno(out)) ? text_width_of(fileno(out)) : HELP_WIDTH;
 	size_t column = indent;
+
+	width = MIN(width, (size_t)HELP_WIDTH);
 
 	while (*text) {
 		size_t word = strcspn(text, " \n");
 
-		if (column > indent && column + 1 + word > HELP_WIDTH) {
+		if (column > indent && column + 1 + word > width) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			column = indent;
 		} else if (column > indent) {
@@ -109,7 +115,9 @@ void help_command(FILE *out, const struct command *cmd)
 	help_options(out, cmd);
 	if (cmd->examples && cmd->examples[0].line) {
 		fputs("\nexamples:\n", out);
-		for (const struct command_example *e = cmd->examples; e->line; e++)
-			fprintf(out, "  %s\n      %s\n", e->line, e->what);
+		for (const struct command_example *e = cmd->examples; e->line; e++) {
+			fprintf(out, "  %s\n      ", e->line);
+			wrapped(out, e->what, 6);
+		}
 	}
 }
