@@ -44,9 +44,8 @@ demo: FETCH = tools/packages demo &&
 demo: build engine
 	@demo/demo $(BUILD)/src/cli/weir
 
-test: FETCH = tools/packages test &&
+test: FETCH = tools/packages test && tools/deploy-tools --optional &&
 test: build engine
-	@tools/deploy-tools --optional
 	@tools/run-tests $(BUILD)
 
 quick: build
