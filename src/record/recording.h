@@ -23,7 +23,7 @@ struct recording_options {
 	const char *selection;		   /* textual selection, for the trace; NULL or "": none */
 	const struct record_signals *signals; /* NULL: none are forwarded */
 	uint64_t ring_bytes;		      /* per CPU; 0: default */
-	uint32_t with;			      /* additional data: ebpf_with() */
+	uint32_t with;			      /* additional data: EBPF_WITH() */
 	struct wire_stacks stacks;	      /* which calls get stacks */
 	struct wire_content_how content;      /* what is recorded of the bytes that calls move */
 	struct probe_spans *spans; /* spans that begin and end at probes; borrowed; NULL: none */

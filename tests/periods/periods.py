@@ -310,6 +310,17 @@ def kept(trace):
     tap.check('--keep of several traces is refused', p.returncode == 1 and '--keep' in p.stderr, p.stderr)
 
 
+def control_characters(trace):
+    """Captures with control characters, quotes and backslashes are strings of JSON."""
+    d = periods(trace, 'w : path is not null : end.thread == begin.thread : path = begin.path, who = begin.comm')
+    texts = [r['attributes'] for r in d['rows'] if r['attributes']]
+    values = {v for t in texts for v in json.loads(t).values() if isinstance(v, str)}  # which refuses raw control characters
+    control = [v for v in values if any(ord(c) < 32 for c in v)]
+    tap.check(f'{len(control)} captures with control characters', control and any('\\u00' in t for t in texts) and
+              not any(ord(c) < 32 for t in texts for c in t), control[:3])
+    tap.check('the bytes are those of the path', '/tmp/\x1b[2J\x1b[1;31mred' in control, control[:3])
+
+
 LTTNG = [
     (['--period', 'o : $evt.$name == "syscall_exit_openat" && $evt.procname =* "ng*[a-x]" && $evt.$payload.ret >= 0 : '
       '$evt.$name == "syscall_exit_close" && $evt.fd == $begin.$evt.fd && $evt.$ctx.tid == $begin.$evt.tid',
@@ -503,6 +514,7 @@ def main():
         same_as_loops('mixed.trace', 'mixed')
         same_as_loops('hostile.trace', 'hostile')
         many_open('mixed.trace')
+        control_characters('hostile.trace')
         for test in (sums, groups, kept, lttng, wrong, files):
             test('long.trace')
     finally:

@@ -35,7 +35,7 @@ struct ebpf_options {
 	bool no_argv;	   /* omit argument vectors */
 	int32_t command_pid; /* the command started by weir, for ebpf_source_shared_signal(); 0: none */
 	uint32_t processes_max; /* followed at once; 0: 65,536; tests set it small */
-	uint32_t with;		/* additional data: ebpf_with() */
+	uint32_t with;		/* additional data: EBPF_WITH() */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests set it small */
 	bool little_memory; /* cache a quarter of the usual number of files and processes */
 	int64_t hold_limit_ns; /* how long back-pressure waits for an absent reader; 0: 10 s; tests set it short */
@@ -50,7 +50,29 @@ struct ebpf_options {
 /* Opens and loads the programs but attaches nothing: start() does. Errors name what the kernel refuses and the remedy. */
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err);
 
-/* The names of data that is recorded on request; NULL past the last. */
+/* The objects of kernel programs, one for each kind of data. */
+enum object_id {
+	OBJECT_POLLED,	/* polled.bpf.c */
+	OBJECT_SIGNALS, /* signals.bpf.c */
+	OBJECT_WAKERS,	/* wakers.bpf.c */
+	OBJECT_BLOCK,	/* block.bpf.c */
+	OBJECT_NET,	/* net.bpf.c */
+	OBJECT_PHASES,	/* phases.bpf.c */
+	OBJECT_SCHED,	/* sched.bpf.c */
+	OBJECT_IRQ,	/* irq.bpf.c */
+	OBJECT_MEM,	/* mem.bpf.c */
+	OBJECT_FAULTS,	/* faults.bpf.c */
+	OBJECT_URING,	/* uring.bpf.c */
+	OBJECT_STACKS,	/* stacks.bpf.c */
+	OBJECT_CONTENT, /* content.bpf.c */
+	OBJECT_PROBES,	/* probes.bpf.c */
+	OBJECT_DETAILS, /* details.bpf.c */
+	OBJECT_COUNT,
+};
+
+/* The bit of data that is recorded on request, for ebpf_options.with: EBPF_WITH(STACKS). */
+#define EBPF_WITH(ID) (1u << OBJECT_##ID)
+/* The names of such data; NULL past the last. */
 const char *ebpf_with_word(size_t i);
 /* The bit of a name for ebpf_options.with; 0: unknown. */
 uint32_t ebpf_with(const char *word, size_t len);

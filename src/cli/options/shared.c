@@ -228,7 +228,7 @@ static int with_error(const char *all, const char *at, size_t len, struct error 
 
 int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err)
 {
-	*ret = f->phases ? ebpf_with("phases", strlen("phases")) : 0;
+	*ret = f->phases ? EBPF_WITH(PHASES) : 0;
 	for (size_t i = 0; i < f->with.count; i++) {
 		const char *at = f->with.items[i];
 
@@ -282,7 +282,7 @@ int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire
 	int r;
 
 	*ret = (struct wire_stacks){.slow_ns = STACKS_SLOW_NS};
-	if (!f->stacks && !(with & ebpf_with("stacks", strlen("stacks"))))
+	if (!f->stacks && !(with & EBPF_WITH(STACKS)))
 		return 0;
 	do {
 		size_t len = strcspn(at, ",");
@@ -337,7 +337,7 @@ int record_flags_content(const struct record_flags *f, uint32_t with, struct wir
 	int r;
 
 	*ret = (struct wire_content_how){.parts = 1, .limit = UINT64_MAX};
-	if (!f->content && !(with & ebpf_with("content", strlen("content"))))
+	if (!f->content && !(with & EBPF_WITH(CONTENT)))
 		return 0;
 	ret->mode = WIRE_CONTENT_HASH;
 	do {

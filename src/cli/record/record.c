@@ -277,11 +277,11 @@ static void record_print_next(const struct record_opts *o, const struct record_e
 		return;
 	(void)record_flags_with(&o->rec, &with, &ignored);
 	if (o->rec.stacks)
-		with |= ebpf_with("stacks", strlen("stacks"));
+		with |= EBPF_WITH(STACKS);
 	fprintf(stderr, "next: weir report%s%s%s%s\n", usual ? "" : " ",
 		!usual && *e->found == '-' ? "./" : "", usual ? "" : buf_str(&word),
 		put_also(&also, with) < 0 ? "" : buf_str(&also));
-	if (with & ebpf_with("faults", strlen("faults")))
+	if (with & EBPF_WITH(FAULTS))
 		fprintf(stderr, "      weir trace -i %s --where 'kind == fault'\n", buf_str(&word));
 }
 

@@ -188,9 +188,9 @@ static int live_check_with(const struct live_options *o, uint32_t with, struct e
 	const char *word;
 
 	if (o->rec->stacks)
-		with |= ebpf_with("stacks", strlen("stacks"));
+		with |= EBPF_WITH(STACKS);
 	if (o->rec->content)
-		with |= ebpf_with("content", strlen("content"));
+		with |= EBPF_WITH(CONTENT);
 	for (size_t i = 0; o->with && (word = ebpf_with_word(i)); i++) {
 		char known[32];
 
@@ -276,8 +276,8 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	*l = (struct live){0};
 	r = record_flags_with(o->rec, &opt.with, err);
 	if (o->details)
-		opt.with |= ebpf_with("details", strlen("details"));
-	opt.raw_args = opt.with & ebpf_with("details", strlen("details"));
+		opt.with |= EBPF_WITH(DETAILS);
+	opt.raw_args = opt.with & EBPF_WITH(DETAILS);
 	if (r >= 0)
 		r = live_check_with(o, opt.with, err);
 	if (r >= 0)

@@ -20,25 +20,6 @@
 #include "capture/ebpf/ebpf.h"
 #include "capture/ebpf/load/kernel_btf.h"
 
-enum object_id {
-	OBJECT_POLLED,	/* polled.bpf.c */
-	OBJECT_SIGNALS, /* signals.bpf.c */
-	OBJECT_WAKERS,	/* wakers.bpf.c */
-	OBJECT_BLOCK,	/* block.bpf.c */
-	OBJECT_NET,	/* net.bpf.c */
-	OBJECT_PHASES,	/* phases.bpf.c */
-	OBJECT_SCHED,	/* sched.bpf.c */
-	OBJECT_IRQ,	/* irq.bpf.c */
-	OBJECT_MEM,	/* mem.bpf.c */
-	OBJECT_FAULTS,	/* faults.bpf.c */
-	OBJECT_URING,	/* uring.bpf.c */
-	OBJECT_STACKS,	/* stacks.bpf.c */
-	OBJECT_CONTENT, /* content.bpf.c */
-	OBJECT_PROBES,	/* probes.bpf.c */
-	OBJECT_DETAILS, /* details.bpf.c */
-	OBJECT_COUNT,
-};
-
 #define OBJECT_PROGRAMS_MAX 16	      /* per object */
 #define OBJECT_UPROBES	    "uprobes" /* a requirement in place of a tracepoint */
 
