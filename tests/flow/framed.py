@@ -16,12 +16,17 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
 
-COUNT, FIRST, ROOM = 60, 200, 65536
+COUNT, ROOM = 60, 65536
 ALTERED, DROPPED, TWICE, LATE, BEHIND = 10, (20, 21), 30, 40, 43
 OWN = (20, 40)
 FRAMINGS = {  # bytes before and behind a message of some size
     'none': (lambda n: b'', b''), 'line': (lambda n: b'', b'\n'), 'nul': (lambda n: b'', b'\0'), 'count': (lambda n: b'%d ' % n, b''),
     'two': (lambda n: struct.pack('>H', n), b''), 'four': (lambda n: struct.pack('>I', n), b''), 'little': (lambda n: struct.pack('<I', n), b'')}
+
+
+def first(mode):
+    """The size of the first message; of the second one, one byte more, and so on."""
+    return 60 if 'short' in mode else 200
 
 
 class Datagrams:
@@ -93,9 +98,10 @@ class Stream:
 
 def content(i):
     """Of i, so that what is expected can be computed."""
+    size = first(MODE) + (0 if 'fixed' in MODE else i)
     if 'text' in MODE:
-        return (b'<13>Nov 28 13:52:30 host app[4711]: request %06d took %d us, status 200, cache hit, upstream none, ' % (i, i * 37) + b'.' * FIRST)[:FIRST + i]
-    return random.Random(i).randbytes(FIRST + i).hex().encode()[:FIRST + i]
+        return (b'<13>Nov 28 13:52:30 host app[4711]: request %06d took %d us, status 200, cache hit, upstream none, ' % (i, i * 37) + b'.' * 200)[:size]
+    return random.Random(i).randbytes(size).hex().encode()[:size]
 
 
 def relay_wrong(way, on):
@@ -125,6 +131,14 @@ def relay_wrap(way, on):
     """In a framing of its own."""
     for i in range(COUNT):
         on.send(b'{"message":"' + way.take() + b'"}')
+        yield i
+
+
+def relay_replaces(way, on):
+    """Sends one of its own in the place of two of them; all messages are of one size."""
+    for i in range(COUNT):
+        data = way.take()
+        on.send(os.urandom(len(data)) if i in OWN else data)
         yield i
 
 
@@ -211,10 +225,10 @@ def work():
         os.waitpid(pid, 0)
 
 
-def pos(i, framing):
-    """Of message i in the bytes that enter the relay."""
-    return sum(FIRST + k + (len(FRAMINGS[framing][0](FIRST + k)) + len(FRAMINGS[framing][1]) if framing else 0) for k in range(i)) + \
-        (len(FRAMINGS[framing][0](FIRST + i)) if framing else 0)
+def pos(i, framing, size):
+    """Of message i in the bytes that enter the relay; `size`: of the first one."""
+    head, tail = FRAMINGS[framing] if framing else FRAMINGS['none']
+    return sum(size + k + len(head(size + k)) + len(tail) for k in range(i)) + len(head(size + i))
 
 
 def flow(folder, *args, content):
@@ -229,14 +243,15 @@ def check_wrong(tap, into, out, framing, content, mode='wrong'):
         pids, document = flow(folder, into, out, framing, mode, content=content)
     got = sorted((v['verdict'], v['from'], v['to'], v['second_call'], v['pid']) for v in document['rows'])
     framed = framing if into in ('tcp', 'stream') else None
-    exact = (50, 54) if content == 'bytes' else (0, FIRST + ALTERED)
-    at = {i: pos(i, framed) for i in range(COUNT)}
+    size = first(mode)
+    exact = (50, 54) if content == 'bytes' else (0, size + ALTERED)
+    at = {i: pos(i, framed, size) for i in range(COUNT)}
     calls = {v['second_call'] for v in document['rows'] if v['second_call']}
     call = calls.pop() if len(calls) == 1 else None
     want = [('altered', at[ALTERED] + exact[0], at[ALTERED] + exact[1], call, pids[1]),
             ('never-sent', at[DROPPED[0]], at[DROPPED[-1] + 1], None, pids[1]),
-            ('re-ordered', at[LATE], at[LATE] + FIRST + LATE, call, pids[1]),
-            ('sent-twice', at[TWICE], at[TWICE] + FIRST + TWICE, call, pids[1])]
+            ('re-ordered', at[LATE], at[LATE] + size + LATE, call, pids[1]),
+            ('sent-twice', at[TWICE], at[TWICE] + size + TWICE, call, pids[1])]
     if 'text' in mode:
         want = want[1:]
     name = f'{into} to {out}, {framing}, {content}: {mode}'
@@ -264,10 +279,12 @@ else:
     check_wrong(result, 'udp', 'tcp', 'line', 'bytes', 'wrong-text')
     check_wrong(result, 'udp', 'tcp', 'line', 'bytes', 'wrong-store')
     check_wrong(result, 'udp', 'tcp', 'none', 'hash')
+    check_wrong(result, 'udp', 'tcp', 'none', 'hash', 'wrong-short')
     check_wrong(result, 'udp', 'tcp', 'two', 'hash', 'wrong-split')
     for mode in ('right', 'right-batch', 'right-text', 'wrap', 'some', 'some-text', 'filter', 'own', 'answers'):
         check_right(result, 'udp', 'tcp', 'line', mode, 'bytes')
     for mode in ('right', 'some', 'own', 'filter'):
         check_right(result, 'tcp', 'udp', 'two', mode, 'bytes')
         check_right(result, 'udp', 'tcp', 'none', mode, 'hash')
+    check_right(result, 'udp', 'tcp', 'none', 'replaces-short-fixed', 'hash')
     sys.exit(result.end())

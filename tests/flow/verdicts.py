@@ -113,6 +113,34 @@ with tempfile.TemporaryDirectory() as folder:
 rows = json.loads(r.stdout)['rows']
 tap.check('copies with a hole of 1 TiB: they differ behind it', [(r['verdict'], r['from'], r['to']) for r in rows] ==
           [('replicas-differ', 1 << 40, (1 << 40) + 4096)], *rows)
+# what git does with a push: it writes the objects that it receives in another file format. Deflate stores data that cannot be
+# compressed in blocks, which then begin a few bytes further on
+BLOCKS = """
+import os, random, socket, zlib
+with socket.create_server(('127.0.0.1', 0)) as server:
+    to = socket.create_connection(server.getsockname())
+    of = server.accept()[0].makefile('rb')
+random.seed(7)
+if not os.fork():
+    for i in range(4):
+        data = zlib.compress(random.randbytes(100000 + i))
+        to.sendall(b'%8d' % len(data) + data)
+    os._exit(0)
+to.close()
+i = 0
+while head := of.read(8):
+    data = zlib.decompress(of.read(int(head)))
+    data = zlib.compress(b'blob %d\\0' % len(data) + data)
+    with open(f'object-{i}', 'wb', 0) as f:
+        for at in range(0, len(data), 4096):
+            f.write(data[at:at + 4096])
+    i += 1
+"""
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', BLOCKS], cwd=folder, check=True, timeout=60)
+    r = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+rows = json.loads(r.stdout)['rows']
+tap.check('data stored in blocks that begin elsewhere is not altered', not rows, *rows)
 MANY = """
 import os
 for folder, last in ('a', 1100), ('b', 0):

@@ -96,6 +96,7 @@ struct flow_task {
 	struct flow_moments loose, done;
 	struct flow_chunks chunks[FLOW_CHUNKS_OPEN];
 	struct flow_moment killed; /* the last signal sent to it */
+	bool streams;		   /* it has moved bytes of a stream */
 	uint32_t heard;		   /* the object from which it last received; FLOW_NONE */
 	uint32_t span;		   /* flow_contexts.c: its next span without a call; FLOW_NONE */
 	uint32_t next_of_process;
@@ -285,7 +286,10 @@ struct flow_messages {
 	size_t count, cap;
 	struct map of;	  /* flow_sequence_key() -> sequence */
 	struct map kinds; /* socket and side -> which sequences it has, at the end */
-	/* flow_message_key() of those that have borders, and, with no content, of processes that moved some -> 1 */
+	/*
+	 * flow_message_key() of those that have borders, of processes that also move streams: without the others, 300,000 messages
+	 * took 1.35 s instead of 1.56 (medians of 7, in turns); also FLOW_MOVES_MESSAGES and FLOW_MOVES_STREAMS of a process -> 1
+	 */
 	struct map known;
 	size_t messages, frames; /* frames: in streams */
 	uint64_t payload;

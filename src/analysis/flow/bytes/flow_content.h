@@ -113,7 +113,7 @@ struct flow_link {
 	uint32_t segment; /* where it entered */
 	/* of a difference: */
 	bool edge; /* within the call, there are equal bytes on only one side of it */
-	bool weak; /* the equal bytes next to it are weak evidence, such as zeros */
+	bool weak; /* the equal bytes next to it are weak evidence, such as zeros; or its own bytes were only moved a little */
 };
 
 /* Bytes that entered a process through one call. */

@@ -262,7 +262,7 @@ static void frames_moved(struct flow_state *s, const struct frames_part *p)
 static bool frames_wanted(const struct flow_messages *m, int64_t process, enum flow_side side)
 {
 	return m->count && process >= 0 &&
-	       map_get(&m->known, flow_message_key(process, !side, 0, 0), NULL);
+	       map_get(&m->known, flow_message_key(process, !side, FLOW_MOVES_MESSAGES, 0), NULL);
 }
 
 void flow_frames_moved(struct flow_state *s, const struct flow_call *c, uint32_t object,
@@ -273,8 +273,15 @@ void flow_frames_moved(struct flow_state *s, const struct flow_call *c, uint32_t
 				.object = object,
 				.node = c->node,
 				.side = side};
+	struct flow_task *t = &s->tasks[c->task];
 	size_t size;
 
+	if (!t->streams)
+		flow_failed(s,
+			    map_set(&s->messages.known,
+				    flow_message_key(p.process, FLOW_SEND, FLOW_MOVES_STREAMS, 0),
+				    1));
+	t->streams = true;
 	if (c->bytes <= 0 || !frames_wanted(&s->messages, p.process, side))
 		return;
 	p.size = (size_t)c->bytes;

@@ -20,12 +20,14 @@
 #define RESYNC	   16u	 /* equal bytes that end a difference */
 #define RESYNC_MAX 8192u /* maximum length of a difference */
 /* minimum number of them that differ from the byte before: zeros that fill a block are followed by anything */
-#define RESYNC_LEAST 4u
-#define OFFSET_BITS  20
-#define SEGMENT_MAX  (1u << OFFSET_BITS)
-#define KNOWN_TWICE  (1ull << 63) /* flag of map values: the same also entered elsewhere before */
-#define BESIDE	     256u	  /* bytes next to a difference that must be significant */
-#define UNLIKE_LEAST 48u
+#define RESYNC_LEAST  4u
+#define OFFSET_BITS   20
+#define SEGMENT_MAX   (1u << OFFSET_BITS)
+#define KNOWN_TWICE   (1ull << 63) /* flag of map values: the same also entered elsewhere before */
+#define BESIDE	      256u	   /* bytes next to a difference that must be significant */
+#define UNLIKE_LEAST  48u
+#define HEADER_MAX    16u /* bytes: of a block of data */
+#define SHIFTED_LEAST 4u  /* bytes that it moved past; fewer are equal by chance */
 /* bytes on either side of a difference within which its true source is searched for */
 #define AROUND 128u
 
@@ -265,6 +267,46 @@ static bool links_belong(const struct links_out *o, struct spot in, size_t from,
 	return unlike >= UNLIKE_LEAST;
 }
 
+/*
+ * True if the output from `from` on is what entered `shift` bytes further on; `back`: the output that many bytes further on is what
+ * entered here.
+ */
+static bool links_shifted(const struct links_out *o, struct spot in, size_t from, size_t to,
+			  size_t shift, bool back)
+{
+	size_t at = from + (back ? shift : 0);
+
+	for (size_t i = 0; i < shift && !back; i++) {
+		if (!spot_step(o->l, &in))
+			return false;
+	}
+	for (size_t n = to - from - shift; n; n--, at++) {
+		if (spot_byte(o->l, &in) != o->bytes[at] || (n > 1 && !spot_step(o->l, &in)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * True if the difference consists of bytes that entered next to where they left, and of a few others: the header of a block
+ * is in another place among the same data. git does so with what is pushed: it writes each object to a file of its own, in
+ * which the blocks of deflate begin elsewhere.
+ */
+static bool links_reframed(const struct links_out *o, struct spot in, size_t from, size_t to)
+{
+	/* a difference at an edge begins with the call */
+	for (; from < to && spot_byte(o->l, &in) == o->bytes[from]; from++) {
+		if (!spot_step(o->l, &in))
+			return false;
+	}
+	for (size_t k = 1; k <= HEADER_MAX && from + k + SHIFTED_LEAST <= to; k++) {
+		if (links_shifted(o, in, from, to, k, false) ||
+		    links_shifted(o, in, from, to, k, true))
+			return true;
+	}
+	return false;
+}
+
 static struct flow_link links_make(const struct links_out *o, const struct spot *in, size_t from,
 				   size_t to)
 {
@@ -292,7 +334,7 @@ static void links_difference(const struct links_out *o, const struct spot *in, s
 		return;
 	}
 	d.edge = edge;
-	d.weak = !links_belong(o, *in, from, to);
+	d.weak = !links_belong(o, *in, from, to) || links_reframed(o, *in, from, to);
 	links_failed(l, array_add(l->differences, l->difference_count, l->difference_cap, d));
 }
 

@@ -66,7 +66,9 @@ static struct flow_message_at message_add(struct flow_state *s, const struct flo
 					    .channel = FLOW_NONE,
 					    .anyone = !address};
 	if (is_new)
-		flow_failed(s, map_set(&m->known, flow_message_key(process, at->side, 0, 0), 1));
+		flow_failed(s, map_set(&m->known,
+				       flow_message_key(process, at->side, FLOW_MOVES_MESSAGES, 0),
+				       1));
 	if (q->process != process)
 		q->process = -1;
 	if (!at->hashed || m->messages == FLOW_MESSAGES_MAX) {
@@ -84,8 +86,9 @@ static struct flow_message_at message_add(struct flow_state *s, const struct flo
 		m->payload += (uint64_t)y.size;
 	}
 	m->messages++;
-	flow_failed(s,
-		    map_set(&m->known, flow_message_key(process, at->side, x->hash, x->size), 1));
+	if (map_get(&m->known, flow_message_key(process, FLOW_SEND, FLOW_MOVES_STREAMS, 0), NULL))
+		flow_failed(s, map_set(&m->known,
+				       flow_message_key(process, at->side, x->hash, x->size), 1));
 	if (array_add(q->all, q->count, q->cap, y) < 0) {
 		free(y.payload);
 		flow_failed(s, -ENOMEM);

@@ -57,6 +57,10 @@ static inline uint64_t flow_message_key(int64_t process, enum flow_side side, ui
 	return hash_u64(((uint64_t)process << 1 | side) ^ hash_u64(hash + (uint64_t)size));
 }
 
+/* In the place of the content: the process moved messages in this direction; it moved bytes of streams (in any: FLOW_SEND). */
+#define FLOW_MOVES_MESSAGES 0
+#define FLOW_MOVES_STREAMS  1
+
 /* flow_frames.c: of each stream, leaves the sequence whose messages the process moved elsewhere, if there is one. */
 void flow_frames_end(struct flow_state *s);
 /* Judges what processes did with messages that they forward. */

@@ -20,7 +20,14 @@
 #define ALTERED_TIMES 16
 #define RELAY_TIMES   32
 #define RELAY_MOST    5 /* all but one in five of the received messages are sent on */
-/* bytes: where only hashes are recorded, shorter messages have equal sizes by chance */
+/*
+ * Where only hashes are recorded, a message that was sent in the place of a received one is the same one, altered, if their sizes
+ * are equal: nothing else shows it. The hash does not limit this: among 2^20 messages, of which 2^39 pairs are compared, two
+ * different ones have the same 64 bits with a probability of 3e-8. The size does: a message of the process's own has it with
+ * about the probability with which messages of this relay have it. So that is limited to 1 in 16, by counting them; longer
+ * messages may have any, as programs send long ones of their own seldom (bytes).
+ */
+#define RELAY_SIZE_RARE	 16
 #define RELAY_COMPARABLE 160
 
 /* The received message to which a sent one is equal; FLOW_NONE: none. */
@@ -62,6 +69,7 @@ struct relay {
 	const struct relay_origin *origins; /* of `out` */
 	uint32_t in_at, first, span;	    /* in_at: the sequence; first, span: messages of it */
 	uint32_t *to;			    /* [span]: what was sent for it; FLOW_NONE */
+	struct map sizes; /* without bytes: a size -> number of received messages */
 	size_t forwarded;
 	bool one_way, ordered; /* ordered: a single thread receives and sends them */
 };
@@ -208,6 +216,24 @@ static size_t relay_links(const struct flow_link *all, size_t count, const struc
 	return n;
 }
 
+static void relay_sizes(struct relay *p)
+{
+	for (uint32_t i = 0; i < p->span; i++) {
+		uint64_t n = 0;
+
+		map_get(&p->sizes, relay_in(p, i)->size, &n);
+		flow_failed(p->r->s, map_set(&p->sizes, relay_in(p, i)->size, n + 1));
+	}
+}
+
+static bool relay_size_rare(const struct relay *p, const struct flow_message *in)
+{
+	uint64_t n = 0;
+
+	map_get(&p->sizes, in->size, &n);
+	return n * RELAY_SIZE_RARE <= p->span;
+}
+
 /* True if a sent message is a received one, altered in one place; *ret_range: in it. */
 static bool relay_differs(const struct relay *p, const struct flow_message *in,
 			  const struct flow_message *out, int64_t range[2])
@@ -228,7 +254,7 @@ static bool relay_differs(const struct relay *p, const struct flow_message *in,
 	}
 	if (n || l->payload) /* enough bytes around the difference are equal */
 		return n == 1 && !d->weak;
-	return in->size >= RELAY_COMPARABLE && in->other == FLOW_NONE;
+	return in->other == FLOW_NONE && (in->size >= RELAY_COMPARABLE || relay_size_rare(p, in));
 }
 
 /* The only message of the process's own that it sent between two others; FLOW_NONE: none, or several. */
@@ -441,6 +467,8 @@ static void relay_verdicts(struct relay *p)
 			p->r->s->unfollowed_messages += relay_in(p, i)->other == FLOW_NONE;
 		return;
 	}
+	if (!p->r->s->links.payload)
+		relay_sizes(p);
 	relay_report(p, ALTERED_TIMES, relay_altered);
 	if (!p->one_way)
 		return;
@@ -474,6 +502,7 @@ static void relay_judge(struct relays *r, uint32_t out, const struct relay_pair 
 	relay_map(&p);
 	if (p.forwarded >= RELAY_LEAST && p.forwarded >= p.span / RELAY_MOST * (RELAY_MOST - 1))
 		relay_verdicts(&p);
+	map_free(&p.sizes);
 	free(p.to);
 }
 
