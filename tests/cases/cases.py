@@ -18,7 +18,7 @@ A case is a folder beside this file:
                 "healthy": [], "allow": ["small-reads"], "needs": ["root", "sqlite3"], "with": "block,phases"}
 
 A case without "faulty" is an ordinary program that has no fault. Of an expected finding every member but rule may be left out: path
-and peer are globs (** crosses folders), evidence and sentence are globs of the whole text, process and thread are globs of the name without the number, range is first and last position
+and peer are globs (** crosses folders), evidence, sentence, change and query are globs of the whole text, process and thread are globs of the name without the number, range is first and last position
 (pos and stop_pos), of which null is not compared. Findings that are not expected fail the test, unless their rule is in "allow" and
 the twin is the faulty one: those are the same fault seen from another side, and README.md gives the reason. In "needs", root is
 the user, disk a file system that is not in memory, loop a loop device, of which one case at a time has some, and everything else a
@@ -48,7 +48,7 @@ from tap import Tap  # noqa: E402
 
 TWINS = ('faulty', 'healthy')
 MEMBERS = {'faulty', 'healthy', 'allow', 'needs', 'with', 'content', 'alone'}
-FINDING_MEMBERS = {'rule', 'path', 'peer', 'process', 'thread', 'range', 'evidence', 'sentence'}
+FINDING_MEMBERS = {'rule', 'path', 'peer', 'process', 'thread', 'range', 'evidence', 'sentence', 'change', 'query'}
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 STEP_S = 60  # a step that takes longer hangs
 AGAIN_MAX = 6  # more failures than this are not accidental
@@ -296,7 +296,7 @@ def misfits(finding, row):
             fits = all(w is None or w == row.get(column) for w, column in zip(want, ('pos', 'stop_pos')))
         elif member == 'rule':
             fits = row['rule'] == want
-        elif member in ('path', 'peer', 'evidence', 'sentence'):
+        elif member in ('path', 'peer', 'evidence', 'sentence', 'change', 'query'):
             fits = glob_fits(want, row.get(member))
         else:
             fits = name_fits(want, row.get(member))

@@ -110,6 +110,7 @@ def built_in(trace, empty):
         with open(path, encoding='utf-8') as f:
             text = f.read()
         show = json.loads(re.search(r'^show: (".*")$', text, re.M).group(1))
+        show = show.replace('{actor}', 'pid == 1').replace('{place}', 'file == "x"')
         show = re.sub(r'\{\w+\}', '1', re.sub(r'\{\w+:quoted\}', '"x"', show))
         r = run('query', '--explain', '-i', empty, show)
         if r.returncode:

@@ -280,7 +280,7 @@ static int finding_name(struct finding *f, const struct dims *d)
 
 /* ---- its texts ---- */
 
-#define FINDING_VALUES (DIAGNOSE_EXTRA_MAX + 24)
+#define FINDING_VALUES (DIAGNOSE_EXTRA_MAX + 26)
 
 static struct sentence_value finding_text_value(const char *name, const struct buf *b)
 {
@@ -324,15 +324,53 @@ static struct sentence_value finding_time_value(const struct diagnose_context *c
 		SENTENCE_DUR);
 }
 
+/* Conditions of the language that select the calls of a finding, whose processes and files may be several. */
+struct finding_where {
+	struct buf glob, actor, place;
+};
+
+static void finding_where_free(struct finding_where *w)
+{
+	buf_free(&w->glob);
+	buf_free(&w->actor);
+	buf_free(&w->place);
+}
+
+static int finding_where(const struct diagnose_context *c, const struct finding *f,
+			 struct finding_where *ret)
+{
+	int64_t id = f->row.id[DIAGNOSE_PROCESS];
+	const struct dims_process *p = id < 0 ? NULL : dims_process(store_dims(c->run->store), id);
+	int r = finding_put_glob(&ret->glob, &f->pattern);
+
+	if (r >= 0 && f->processes > 1 && p && p->exe.len) {
+		buf_append(&ret->actor, "exe == ", 7);
+		r = sentence_put_quoted(&ret->actor, p->exe);
+	} else if (r >= 0) {
+		r = buf_printf(&ret->actor, "pid == %lld", (long long)f->pid);
+	}
+	if (r < 0)
+		return r;
+	if (f->files > 1) {
+		buf_append(&ret->place, "file ~ ", 7);
+		return sentence_put_quoted(&ret->place, buf_bytes(&ret->glob));
+	}
+	buf_append(&ret->place, "file == ", 8);
+	return sentence_put_quoted(&ret->place, buf_bytes(&f->path));
+}
+
 /* `n`: numbers of the finding, or of one of its rows. */
 static size_t finding_values(const struct diagnose_context *c, const struct finding *f,
-			     const int64_t *n, const struct buf *glob, struct sentence_value *to)
+			     const int64_t *n, const struct finding_where *where,
+			     struct sentence_value *to)
 {
 	size_t count = 0;
 
 	to[count++] = finding_text_value("file", &f->path);
 	to[count++] = finding_text_value("pattern", &f->pattern);
-	to[count++] = finding_text_value("glob", glob);
+	to[count++] = finding_text_value("glob", &where->glob);
+	to[count++] = finding_text_value("actor", &where->actor);
+	to[count++] = finding_text_value("place", &where->place);
 	to[count++] = finding_text_value("peer", &f->peer);
 	to[count++] = finding_text_value("process", &f->process);
 	to[count++] = finding_text_value("thread", &f->thread);
@@ -418,10 +456,11 @@ static int finding_put_sentence(const struct diagnose_context *c, struct finding
 
 /* Fills the evidence, which is that of the largest row; `largest`: its numbers. */
 static int finding_put_evidence(const struct diagnose_context *c, struct finding *f,
-				const int64_t *largest, const struct buf *glob, struct error *err)
+				const int64_t *largest, const struct finding_where *where,
+				struct error *err)
 {
 	struct sentence_value values[FINDING_VALUES];
-	size_t count = finding_values(c, f, largest, glob, values);
+	size_t count = finding_values(c, f, largest, where, values);
 	int r = finding_put_host(c, f);
 
 	if (r >= 0 && f->processes > 1 && f->rule->evidence)
@@ -437,15 +476,15 @@ static int finding_put_evidence(const struct diagnose_context *c, struct finding
 static int finding_write(const struct diagnose_context *c, struct finding *f,
 			 const int64_t *largest, struct error *err)
 {
-	_cleanup_buf_ struct buf glob = {0};
+	_cleanup_(finding_where_free) struct finding_where where = {0};
 	struct sentence_value values[FINDING_VALUES];
-	int r = finding_put_glob(&glob, &f->pattern);
-	size_t count = finding_values(c, f, f->row.number, &glob, values);
+	int r = finding_where(c, f, &where);
+	size_t count = finding_values(c, f, f->row.number, &where, values);
 
 	if (r >= 0)
 		r = finding_put_sentence(c, f, values, count, err);
 	if (r >= 0)
-		r = finding_put_evidence(c, f, largest, &glob, err);
+		r = finding_put_evidence(c, f, largest, &where, err);
 	if (r >= 0)
 		r = finding_fill(c, f, f->rule->change, values, count, &f->change, err);
 	if (r >= 0)

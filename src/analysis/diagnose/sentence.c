@@ -17,8 +17,7 @@ static const struct sentence_value *sentence_find(const struct sentence_value *v
 	return NULL;
 }
 
-/* Appends a literal of the language; quotes and backslashes are escaped. */
-static int sentence_put_quoted(struct buf *out, struct bytes text)
+int sentence_put_quoted(struct buf *out, struct bytes text)
 {
 	buf_append(out, "\"", 1);
 	for (size_t i = 0; i < text.len; i++) {

@@ -30,3 +30,5 @@ struct sentence_value {
  */
 int sentence_fill(struct buf *out, const char *form, const struct sentence_value *values,
 		  size_t count, const struct dims *d, const char **ret_unknown, size_t *ret_len);
+/* Appends a literal of the language; quotes and backslashes are escaped. 0 or -ENOMEM. */
+int sentence_put_quoted(struct buf *out, struct bytes text);
