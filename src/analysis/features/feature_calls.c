@@ -123,6 +123,24 @@ int feature_grow_slow(void **items, size_t *cap, size_t want, size_t size)
 	return 0;
 }
 
+void feature_acts(const struct feature_ops *table, size_t count, uint8_t of[static OP_CODE_MAX])
+{
+	for (size_t i = 0; i < count; i++) {
+		for (const char *at = table[i].names; *at;) {
+			size_t len = strcspn(at, " ");
+			char name[32] = {0};
+			int code;
+
+			assert(len < sizeof(name));
+			memcpy(name, at, len);
+			code = op_find(name);
+			assert(code >= 0 && code < OP_CODE_MAX);
+			of[code] = table[i].act;
+			at += len + (at[len] == ' ');
+		}
+	}
+}
+
 /* ---- numbers ---- */
 
 #define DENSE_MIN   4096
