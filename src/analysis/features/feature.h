@@ -116,7 +116,8 @@ struct feature {
 	void (*free)(void *self);
 };
 
-extern const struct feature feature_habit, feature_fdlife;
+extern const struct feature feature_use, feature_habit, feature_fdlife, feature_stall,
+	feature_press;
 
 /* Terminated by NULL. */
 extern const struct feature *const features[];

@@ -575,14 +575,13 @@ static int fdlife_calls(void *self, const struct feature_call *calls, size_t cou
 
 	for (const struct feature_call *c = calls; c < calls + count && r >= 0; c++) {
 		enum fd_act act = l->acts.of[c->op % OP_CODE_MAX];
-		int64_t start = c->start == FEATURE_NULL ? c->stop : c->start;
 
 		if (act == FD_NONE || c->process == FEATURE_NONE || c->status & STATUS_UNFINISHED)
 			continue;
 		ev.call = c;
 		if (ev.number != c->process) {
 			ev.number = c->process;
-			r = fdlife_process(l, ev.number, start, &ev.process);
+			r = fdlife_process(l, ev.number, fd_start(&ev), &ev.process);
 		}
 		if (r >= 0 && ev.process)
 			r = fdlife_act(&ev, act);

@@ -449,8 +449,6 @@ static int habit_stream_leave(struct habit *h, struct habit_stream *s)
 /* Finds room for another thread. 0 or -ENOMEM. */
 static int habit_stream_place(struct habit *h, size_t *ret)
 {
-	int r;
-
 	if (h->stream_count < HABIT_STREAMS_MAX) {
 		struct habit_stream *s = malloc(sizeof(*s));
 
@@ -467,8 +465,7 @@ static int habit_stream_place(struct habit *h, size_t *ret)
 	}
 	*ret = h->hand;
 	h->hand = (h->hand + 1) % HABIT_STREAMS_MAX;
-	r = habit_stream_leave(h, h->streams[*ret]);
-	return r;
+	return habit_stream_leave(h, h->streams[*ret]);
 }
 
 /* The stream of a task. 0 or -ENOMEM. */

@@ -484,15 +484,13 @@ static int stall_events(void *self, const struct batch *b, const uint32_t *files
 static int stall_begin(void **ret, const struct feature_world *w)
 {
 	struct stall *s = calloc(1, sizeof(*s));
-	int r;
 
 	if (!s)
 		return -ENOMEM;
 	*ret = s;
 	s->world = w;
 	feature_acts(stall_ops, ARRAY_SIZE(stall_ops), s->acts);
-	r = stall_rows_new(&s->rows);
-	return r;
+	return stall_rows_new(&s->rows);
 }
 
 static int stall_end(void *self, enum table_id table, struct feature_rows *out)
