@@ -8,7 +8,6 @@
 #define WINDOW (100 * MS)
 #define DISK   ((8ll << 20) | 1)
 
-extern const struct feature feature_press;
 static struct feed feed;
 
 static int setup(void **state)

@@ -12,7 +12,6 @@
 #define WAIT_FOR    128 /* FUTEX_WAIT | FUTEX_PRIVATE_FLAG */
 #define SLEPT	    .status = STATUS_SLEPT
 
-extern const struct feature feature_stall;
 static struct feed feed;
 
 static int setup(void **state)

@@ -89,20 +89,22 @@ static int diagnose_check(const void *options, struct error *err)
 
 /* ---- findings ---- */
 
+static bool finding_same(const struct buf *a, const struct buf *b)
+{
+	return !bytes_compare(buf_bytes(a), buf_bytes(b));
+}
+
 /* True if both are about the same files of the same program. */
 static bool finding_is_near(const struct finding *a, const struct finding *b)
 {
-	return strcmp(buf_str((struct buf *)&a->process), buf_str((struct buf *)&b->process)) ==
-		       0 &&
-	       strcmp(buf_str((struct buf *)&a->pattern), buf_str((struct buf *)&b->pattern)) == 0;
+	return finding_same(&a->process, &b->process) && finding_same(&a->pattern, &b->pattern);
 }
 
 /* True if `a` is about the same files, or about the program as a whole. */
 static bool finding_is_about(const struct finding *a, const struct finding *b)
 {
-	return finding_is_near(a, b) ||
-	       (!a->pattern.len && strcmp(buf_str((struct buf *)&a->process),
-					  buf_str((struct buf *)&b->process)) == 0);
+	return finding_same(&a->process, &b->process) &&
+	       (!a->pattern.len || finding_same(&a->pattern, &b->pattern));
 }
 
 static bool rule_covers(const struct rule *rule, const char *name)
@@ -178,8 +180,7 @@ static int diagnose_order(const void *a, const void *b)
 /* True if both may count the same calls. */
 static bool finding_may_overlap(const struct finding *a, const struct finding *b)
 {
-	bool apart = a->files == 1 && b->files == 1 &&
-		     strcmp(buf_str((struct buf *)&a->path), buf_str((struct buf *)&b->path)) != 0;
+	bool apart = a->files == 1 && b->files == 1 && !finding_same(&a->path, &b->path);
 
 	return !apart && finding_is_near(a, b);
 }

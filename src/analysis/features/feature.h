@@ -83,6 +83,14 @@ static inline _must_check_ int feature_grow(void **items, size_t *cap, size_t wa
 	return likely(want <= *cap) ? 0 : feature_grow_slow(items, cap, want, size);
 }
 
+/* Operations with one effect on a feature. */
+struct feature_ops {
+	uint8_t act;	   /* a value of the feature's own enum */
+	const char *names; /* separated by single spaces */
+};
+/* Sets of[code] for the operations in the table. */
+void feature_acts(const struct feature_ops *table, size_t count, uint8_t of[static OP_CODE_MAX]);
+
 /* Output of rows. */
 struct feature_rows;
 /* Adds a row to the table being made. */
@@ -108,7 +116,8 @@ struct feature {
 	void (*free)(void *self);
 };
 
-extern const struct feature feature_habit, feature_fdlife;
+extern const struct feature feature_use, feature_habit, feature_fdlife, feature_stall,
+	feature_press;
 
 /* Terminated by NULL. */
 extern const struct feature *const features[];

@@ -26,8 +26,6 @@ static const struct {
 	{OP_FILE_SIZE, offsetof(struct feature_call, file_size), FEATURE_NULL},
 };
 
-static_assert(ARRAY_SIZE(values) <= STRETCH_COLUMNS, "each has its place in blank[]");
-
 /* The same for struct feature_rest. */
 static const struct {
 	unsigned int column;
@@ -121,6 +119,24 @@ int feature_grow_slow(void **items, size_t *cap, size_t want, size_t size)
 	*items = p;
 	*cap = next;
 	return 0;
+}
+
+void feature_acts(const struct feature_ops *table, size_t count, uint8_t of[static OP_CODE_MAX])
+{
+	for (size_t i = 0; i < count; i++) {
+		for (const char *at = table[i].names; *at;) {
+			size_t len = strcspn(at, " ");
+			char name[32] = {0};
+			int code;
+
+			assert(len < sizeof(name));
+			memcpy(name, at, len);
+			code = op_find(name);
+			assert(code >= 0 && code < OP_CODE_MAX);
+			of[code] = table[i].act;
+			at += len + (at[len] == ' ');
+		}
+	}
 }
 
 /* ---- numbers ---- */
@@ -291,16 +307,14 @@ static uint64_t stretch_nulls(const struct column *c, const struct stretch_rows 
 	return bits & all;
 }
 
-/* Copies a column to calls[].offset; *blank: these are all null already. */
+/* Copies a column to calls[].offset. */
 static void stretch_gather(const struct column *c, const struct stretch_rows *r, int64_t null,
-			   size_t offset, struct feature_call *calls, bool *blank)
+			   size_t offset, struct feature_call *calls)
 {
 	uint64_t nulls = stretch_nulls(c, r);
-	bool was = *blank;
 
-	*blank = nulls == ~0ull >> (64 - r->count);
-	if (*blank) {
-		for (size_t i = 0; i < STRETCH_PART && !was; i++)
+	if (nulls == ~0ull >> (64 - r->count)) {
+		for (size_t i = 0; i < r->count; i++)
 			*stretch_cell(&calls[i], offset) = null;
 		return;
 	}
@@ -438,14 +452,15 @@ int feature_stretch_take(struct feature_stretch *s, struct feature_numbering *n,
 		struct stretch_rows part = {.rows = rows + from,
 					    .count = MIN(count - from, (size_t)STRETCH_PART)};
 
+		struct feature_call *calls = s->calls + s->count;
+
 		part.follow = part.rows[part.count - 1] - part.rows[0] == part.count - 1;
 		for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 			stretch_gather(&b->columns[values[i].column], &part, values[i].null,
-				       values[i].offset, n->part, &n->blank[i]);
-		stretch_rests(s, b, &part, n->part);
-		stretch_derive(b, &part, ends, n->part);
-		r = stretch_number(n, b, part.rows, part.count, n->part);
-		memcpy(s->calls + s->count, n->part, part.count * sizeof(*n->part));
+				       values[i].offset, calls);
+		stretch_rests(s, b, &part, calls);
+		stretch_derive(b, &part, ends, calls);
+		r = stretch_number(n, b, part.rows, part.count, calls);
 		s->count += part.count;
 	}
 	return r;

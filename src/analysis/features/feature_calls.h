@@ -14,9 +14,8 @@ struct feature_numbers {
 	size_t count;
 };
 
-/* calls collected at a time, column by column, in memory that other threads do not read */
-#define STRETCH_PART	64
-#define STRETCH_COLUMNS 24
+/* calls collected at a time, column by column */
+#define STRETCH_PART 64
 
 /* Assigns numbers in the order of first appearance. Used by one thread; assigned numbers and ids do not move. */
 struct feature_numbering {
@@ -24,8 +23,6 @@ struct feature_numbering {
 	struct feature_numbers tasks, processes, files;
 	uint32_t *process_of; /* [task] */
 	size_t process_of_cap;
-	struct feature_call part[STRETCH_PART];
-	bool blank[STRETCH_COLUMNS]; /* a column of `part` is null in all calls */
 };
 
 /* A batch of the stream: calls, and events of another table between them. */

@@ -43,17 +43,17 @@ static size_t crew_member_of(size_t feature)
 	return feature ? 1 : 0;
 }
 
-/* Feeds a feature that also reads another table: both in their order. */
-static int crew_feed_both(const struct feature *f, void *state, const struct feature_stretch *s)
+/* Feeds a feature: the calls, and between them the events of the other table that it reads. */
+static int crew_feed_one(const struct feature *f, void *state, const struct feature_stretch *s)
 {
 	const struct batch *b = s->events;
-	size_t done = 0, to;
+	size_t rows = b && f->more == b->table ? b->rows : 0, done = 0, to;
 	int r = 0;
 
-	for (size_t from = 0; from < b->rows && r >= 0; from = to) {
+	for (size_t from = 0; from < rows && r >= 0; from = to) {
 		size_t before = s->before[from];
 
-		for (to = from + 1; to < b->rows && s->before[to] == before;)
+		for (to = from + 1; to < rows && s->before[to] == before;)
 			to++;
 		if (before > done)
 			r = f->calls(state, s->calls + done, before - done);
@@ -72,14 +72,8 @@ static int crew_feed(struct crew_member *m, const struct feature_stretch *s)
 
 	m->world = s->world;
 	for (size_t i = 0; i < m->crew->feature_count && r >= 0; i++) {
-		void *state = m->crew->states[i];
-
-		if (crew_member_of(i) != m->number)
-			continue;
-		if (s->events && s->events->rows && features[i]->more == s->events->table)
-			r = crew_feed_both(features[i], state, s);
-		else if (s->count)
-			r = features[i]->calls(state, s->calls, s->count);
+		if (crew_member_of(i) == m->number)
+			r = crew_feed_one(features[i], m->crew->states[i], s);
 	}
 	return r;
 }

@@ -9,13 +9,7 @@
 #include "engine/ask.h"
 #include "store/made/made.h"
 
-#define FEATURES_MAX	8
 #define FEATURES_ORIGIN "weir.features"
-
-extern const struct feature feature_habit;
-extern const struct feature feature_press;
-extern const struct feature feature_stall;
-extern const struct feature feature_use;
 
 const struct feature *const features[] = {
 	&feature_use, &feature_habit, &feature_fdlife, &feature_stall, &feature_press, NULL,
@@ -27,7 +21,6 @@ static size_t features_count(void)
 
 	while (features[n])
 		n++;
-	assert(n <= FEATURES_MAX);
 	return n;
 }
 

@@ -4,46 +4,20 @@
 #include <string.h>
 
 /* Calls whose effect does not follow from their arguments. */
-static const struct {
-	const char *name;
-	enum fd_act act;
-} fd_acts_named[] = {
-	{"close", FD_CLOSE},
-	{"close_range", FD_CLOSE_RANGE},
-	{"dup", FD_DUP},
-	{"dup2", FD_DUP},
-	{"dup3", FD_DUP},
-	{"fcntl", FD_FCNTL},
-	{"connect", FD_CONNECT},
-	{"execve", FD_EXEC},
-	{"execveat", FD_EXEC},
-	{"exit", FD_EXIT},
-	{"exit_group", FD_EXIT_GROUP},
-	{"write", FD_SEND},
-	{"pwrite64", FD_SEND},
-	{"writev", FD_SEND},
-	{"pwritev", FD_SEND},
-	{"pwritev2", FD_SEND},
-	{"sendto", FD_SEND},
-	{"sendmsg", FD_SEND},
-	{"sendmmsg", FD_SEND},
-	{"sendfile", FD_SEND},
-	{"read", FD_RECEIVE},
-	{"pread64", FD_RECEIVE},
-	{"readv", FD_RECEIVE},
-	{"preadv", FD_RECEIVE},
-	{"preadv2", FD_RECEIVE},
-	{"recvfrom", FD_RECEIVE},
-	{"unlink", FD_UNLINK},
-	{"unlinkat", FD_UNLINK},
-	{"rmdir", FD_UNLINK},
-	{"rename", FD_RENAME},
-	{"renameat", FD_RENAME},
-	{"renameat2", FD_RENAME},
-	{"link", FD_LINK},
-	{"linkat", FD_LINK},
-	{"recvmsg", FD_RECEIVE},
-	{"recvmmsg", FD_RECEIVE},
+static const struct feature_ops fd_ops[] = {
+	{FD_CLOSE, "close"},
+	{FD_CLOSE_RANGE, "close_range"},
+	{FD_DUP, "dup dup2 dup3"},
+	{FD_FCNTL, "fcntl"},
+	{FD_CONNECT, "connect"},
+	{FD_EXEC, "execve execveat"},
+	{FD_EXIT, "exit"},
+	{FD_EXIT_GROUP, "exit_group"},
+	{FD_SEND, "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg sendfile"},
+	{FD_RECEIVE, "read pread64 readv preadv preadv2 recvfrom recvmsg recvmmsg"},
+	{FD_UNLINK, "unlink unlinkat rmdir"},
+	{FD_RENAME, "rename renameat renameat2"},
+	{FD_LINK, "link linkat"},
 };
 
 static bool fd_acts_has(const struct op_def *d, enum arg_role role)
@@ -76,10 +50,5 @@ void fd_acts_init(struct fd_acts *a)
 		if (d && d->name)
 			a->of[i] = (uint8_t)fd_act_of(d);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(fd_acts_named); i++) {
-		int op = op_find(fd_acts_named[i].name);
-
-		assert(op >= 0 && op < OP_CODE_MAX);
-		a->of[op] = (uint8_t)fd_acts_named[i].act;
-	}
+	feature_acts(fd_ops, ARRAY_SIZE(fd_ops), a->of);
 }

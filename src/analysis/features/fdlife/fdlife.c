@@ -169,10 +169,12 @@ static int64_t fd_start(const struct fd_event *ev)
 	return c->start == FEATURE_NULL ? c->stop : c->start;
 }
 
-/* Determines a socket's row, whose name cannot become known later. 0 or -ENOMEM. */
-static int fd_name(struct fd_event *ev, struct fd_entry *e)
+/*
+ * Determines a socket's row, whose name cannot become known later; thread_id: the thread to which its open counts, -1:
+ * that of the row. 0 or -ENOMEM.
+ */
+static int fd_name(struct fdlife *l, uint32_t number, struct fd_entry *e, int64_t thread_id)
 {
-	struct fdlife *l = ev->life;
 	int64_t opened = e->opened;
 	int r;
 
@@ -180,10 +182,11 @@ static int fd_name(struct fd_event *ev, struct fd_entry *e)
 		return 0;
 	e->flags &= ~(uint32_t)FD_UNNAMED;
 	e->bytes = 0;
-	r = fd_entry_row(l, ev->number, e);
+	r = fd_entry_row(l, number, e);
 	if (r < 0 || e->row == FEATURE_NONE)
 		return r;
-	return fd_row_opened(&l->rows, fd_row(l, e), e->file, ev->call->thread_id, opened);
+	return fd_row_opened(&l->rows, fd_row(l, e), e->file,
+			     thread_id < 0 ? fd_row(l, e)->thread_id : thread_id, opened);
 }
 
 /* A descriptor was closed: frees its entry. 0 or -ENOMEM. */
@@ -191,7 +194,7 @@ static int fdlife_lose(struct fd_event *ev, struct fd_entry *e, bool missed)
 {
 	int64_t stop = ev->call->stop;
 	struct fd_row *row;
-	int r = fd_name(ev, e);
+	int r = fd_name(ev->life, ev->number, e, ev->call->thread_id);
 
 	row = fd_row(ev->life, e);
 	if (row) {
@@ -288,7 +291,7 @@ static int fd_use(struct fd_event *ev, struct fd_entry **ret)
 static int fd_move(struct fd_event *ev, struct fd_entry *e, bool sends)
 {
 	int64_t bytes = ev->call->bytes;
-	int r = fd_name(ev, e);
+	int r = fd_name(ev->life, ev->number, e, ev->call->thread_id);
 
 	if (r < 0 || bytes <= 0)
 		return r;
@@ -331,7 +334,7 @@ static int fd_dup(struct fd_event *ev, uint32_t flags)
 
 	if (r < 0 || !e || made == ev->call->fd)
 		return r;
-	r = fd_name(ev, e);
+	r = fd_name(ev->life, ev->number, e, ev->call->thread_id);
 	if (r < 0)
 		return r;
 	flags |= e->flags & FD_IS_SOCKET;
@@ -408,19 +411,6 @@ static int fd_exec(struct fd_event *ev)
 
 /* ---- the end of a process ---- */
 
-static int fdlife_name_left(struct fdlife *l, uint32_t number, struct fd_entry *e)
-{
-	int64_t opened = e->opened;
-	int r;
-
-	e->flags &= ~(uint32_t)FD_UNNAMED;
-	e->bytes = 0;
-	r = fd_entry_row(l, number, e);
-	if (r < 0 || e->row == FEATURE_NONE)
-		return r;
-	return fd_row_opened(&l->rows, fd_row(l, e), e->file, fd_row(l, e)->thread_id, opened);
-}
-
 /* Descriptors still open were open at its end. 0 or -ENOMEM. */
 static int fdlife_process_end(struct fdlife *l, uint32_t number, int64_t end)
 {
@@ -433,8 +423,7 @@ static int fdlife_process_end(struct fdlife *l, uint32_t number, int64_t end)
 
 		if (!(e->flags & FD_TAKEN))
 			continue;
-		if (e->flags & FD_UNNAMED)
-			r = fdlife_name_left(l, number, e);
+		r = fd_name(l, number, e, -1);
 		row = fd_row(l, e);
 		if (r < 0 || !row)
 			continue;
@@ -586,14 +575,13 @@ static int fdlife_calls(void *self, const struct feature_call *calls, size_t cou
 
 	for (const struct feature_call *c = calls; c < calls + count && r >= 0; c++) {
 		enum fd_act act = l->acts.of[c->op % OP_CODE_MAX];
-		int64_t start = c->start == FEATURE_NULL ? c->stop : c->start;
 
 		if (act == FD_NONE || c->process == FEATURE_NONE || c->status & STATUS_UNFINISHED)
 			continue;
 		ev.call = c;
 		if (ev.number != c->process) {
 			ev.number = c->process;
-			r = fdlife_process(l, ev.number, start, &ev.process);
+			r = fdlife_process(l, ev.number, fd_start(&ev), &ev.process);
 		}
 		if (r >= 0 && ev.process)
 			r = fdlife_act(&ev, act);

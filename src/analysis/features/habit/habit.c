@@ -86,7 +86,7 @@ struct habit_stream {
 struct habit {
 	const struct feature_world *world;
 	struct fd_acts acts;
-	bool skipped[OP_CODE_MAX];
+	uint8_t skipped[OP_CODE_MAX]; /* bool */
 	struct file_patterns patterns;
 	struct habit_table table;
 	struct habit_parking parking;
@@ -449,8 +449,6 @@ static int habit_stream_leave(struct habit *h, struct habit_stream *s)
 /* Finds room for another thread. 0 or -ENOMEM. */
 static int habit_stream_place(struct habit *h, size_t *ret)
 {
-	int r;
-
 	if (h->stream_count < HABIT_STREAMS_MAX) {
 		struct habit_stream *s = malloc(sizeof(*s));
 
@@ -467,8 +465,7 @@ static int habit_stream_place(struct habit *h, size_t *ret)
 	}
 	*ret = h->hand;
 	h->hand = (h->hand + 1) % HABIT_STREAMS_MAX;
-	r = habit_stream_leave(h, h->streams[*ret]);
-	return r;
+	return habit_stream_leave(h, h->streams[*ret]);
 }
 
 /* The stream of a task. 0 or -ENOMEM. */
@@ -599,8 +596,9 @@ DEFINE_CLEANUP(void *, habit_free)
 
 static int habit_begin(void **ret, const struct feature_world *w)
 {
-	static const char *const skipped[] = {"futex", "futex_wait", "futex_waitv", "sched_yield",
-					      "restart_syscall"};
+	static const struct feature_ops skipped[] = {
+		{true, "futex futex_wait futex_waitv sched_yield restart_syscall"},
+	};
 	_cleanup_(habit_freep) void *self = calloc(1, sizeof(struct habit));
 	struct habit *h = self;
 	int r;
@@ -609,8 +607,7 @@ static int habit_begin(void **ret, const struct feature_world *w)
 		return -ENOMEM;
 	h->world = w;
 	fd_acts_init(&h->acts);
-	for (size_t i = 0; i < ARRAY_SIZE(skipped); i++)
-		h->skipped[op_find(skipped[i])] = true;
+	feature_acts(skipped, ARRAY_SIZE(skipped), h->skipped);
 	r = file_patterns_init(&h->patterns, w);
 	if (r >= 0)
 		r = habit_table_init(&h->table, &h->patterns);

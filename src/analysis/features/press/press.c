@@ -27,7 +27,7 @@ struct press_task {
 
 struct press {
 	const struct feature_world *world;
-	bool writes[OP_CODE_MAX], locks[OP_CODE_MAX], opens[OP_CODE_MAX];
+	uint8_t acts[OP_CODE_MAX]; /* enum press_act */
 	uint16_t *files;
 	size_t file_cap;
 	struct press_task *tasks;
@@ -38,20 +38,13 @@ struct press {
 	struct press_cells cells;
 };
 
-static const char *const press_writes[] = {"write",    "writev",   "pwrite64", "pwritev",
-					   "pwritev2", "sendfile", "fallocate"};
-static const char *const press_locks[] = {"flock", "fcntl"};
-static const char *const press_opens[] = {"open", "openat", "openat2"};
+enum press_act { PRESS_ACT_NONE, PRESS_ACT_WRITE, PRESS_ACT_LOCK, PRESS_ACT_OPEN };
 
-static void press_mark_ops(bool *marks, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int code = op_find(names[i]);
-
-		assert(code >= 0 && code < OP_CODE_MAX);
-		marks[code] = true;
-	}
-}
+static const struct feature_ops press_ops[] = {
+	{PRESS_ACT_WRITE, "write writev pwrite64 pwritev pwritev2 sendfile fallocate"},
+	{PRESS_ACT_LOCK, "flock fcntl"},
+	{PRESS_ACT_OPEN, "open openat openat2"},
+};
 
 /* ---- devices ---- */
 
@@ -64,7 +57,7 @@ static bool press_fs_has_no_device(struct bytes fs)
 					    "securityfs", "bpf",      "efivarfs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (fs.len == strlen(names[i]) && memcmp(fs.data, names[i], fs.len) == 0)
+		if (bytes_is(fs, names[i]))
 			return true;
 	}
 	return false;
@@ -176,12 +169,12 @@ static bool press_reaches(const struct press *p, const struct feature_call *c, e
 	}
 	if (c->class != CLASS_DATA && c->class != CLASS_META)
 		return false;
-	if (p->writes[c->op]) {
+	if (p->acts[c->op] == PRESS_ACT_WRITE) {
 		*ret = PRESS_WRITE;
 		return true;
 	}
 	if (c->status & STATUS_SLEPT)
-		return !p->locks[c->op];
+		return p->acts[c->op] != PRESS_ACT_LOCK;
 	return c->class == CLASS_DATA && p->files[c->file] & FILE_DIRECT;
 }
 
@@ -220,7 +213,7 @@ static int press_calls_take(void *self, const struct feature_call *calls, size_t
 		if (c->file == FEATURE_NONE || c->task == FEATURE_NONE ||
 		    c->process == FEATURE_NONE || c->op >= OP_CODE_MAX)
 			continue;
-		if (unlikely(p->opens[c->op]))
+		if (unlikely(p->acts[c->op] == PRESS_ACT_OPEN))
 			press_opened(p, c);
 		if (press_reaches(p, c, &kind))
 			r = press_call(p, c, kind);
@@ -271,9 +264,7 @@ static int press_begin(void **ret, const struct feature_world *w)
 		return -ENOMEM;
 	*ret = p;
 	p->world = w;
-	press_mark_ops(p->writes, press_writes, ARRAY_SIZE(press_writes));
-	press_mark_ops(p->locks, press_locks, ARRAY_SIZE(press_locks));
-	press_mark_ops(p->opens, press_opens, ARRAY_SIZE(press_opens));
+	feature_acts(press_ops, ARRAY_SIZE(press_ops), p->acts);
 	p->cells.width = PRESS_WINDOW_NS;
 	p->cells.origin = w->first - w->first % PRESS_WINDOW_NS;
 	return 0;

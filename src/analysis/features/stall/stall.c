@@ -14,10 +14,7 @@
 
 /* ---- classification of calls ---- */
 
-static const struct {
-	enum stall_act act;
-	const char *ops;
-} stall_ops[] = {
+static const struct feature_ops stall_ops[] = {
 	{ACT_READ, "read readv pread64 preadv preadv2"},
 	{ACT_WRITE,
 	 "write writev pwrite64 pwritev pwritev2 sendfile splice copy_file_range vmsplice tee"},
@@ -47,27 +44,6 @@ static const struct {
 	{ACT_EXIT, "exit exit_group"},
 };
 
-static void stall_name_acts(struct stall *s)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(stall_ops); i++) {
-		const char *at = stall_ops[i].ops;
-
-		while (*at) {
-			size_t len = strcspn(at, " ");
-			char name[32] = {0};
-			int code;
-
-			assert(len < sizeof(name));
-			memcpy(name, at, len);
-			code = op_find(name);
-			assert(code >= 0 && code < OP_CODE_MAX);
-			s->acts[code] = (uint8_t)stall_ops[i].act;
-			at += len;
-			at += strspn(at, " ");
-		}
-	}
-}
-
 enum stall_act stall_act(const struct stall *s, const struct feature_call *c)
 {
 	enum stall_act act = (enum stall_act)s->acts[c->op % OP_CODE_MAX];
@@ -95,7 +71,7 @@ static bool stall_fs_is_virtual(struct bytes fs)
 					    "debugfs", "tracefs", "securityfs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (fs.len == strlen(names[i]) && memcmp(fs.data, names[i], fs.len) == 0)
+		if (bytes_is(fs, names[i]))
 			return true;
 	}
 	return false;
@@ -508,15 +484,13 @@ static int stall_events(void *self, const struct batch *b, const uint32_t *files
 static int stall_begin(void **ret, const struct feature_world *w)
 {
 	struct stall *s = calloc(1, sizeof(*s));
-	int r;
 
 	if (!s)
 		return -ENOMEM;
 	*ret = s;
 	s->world = w;
-	stall_name_acts(s);
-	r = stall_rows_new(&s->rows);
-	return r;
+	feature_acts(stall_ops, ARRAY_SIZE(stall_ops), s->acts);
+	return stall_rows_new(&s->rows);
 }
 
 static int stall_end(void *self, enum table_id table, struct feature_rows *out)

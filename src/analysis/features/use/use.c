@@ -6,84 +6,34 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	enum use_act act;
-} named_acts[] = {
-	{"read", ACT_READ},
-	{"pread64", ACT_READ},
-	{"readv", ACT_READ},
-	{"preadv", ACT_READ},
-	{"preadv2", ACT_READ},
-	{"recvfrom", ACT_READ},
-	{"recvmsg", ACT_READ},
-	{"recvmmsg", ACT_READ},
-	{"fault", ACT_READ}, /* reads a page of a mapped file */
-	{"write", ACT_WRITE},
-	{"pwrite64", ACT_WRITE},
-	{"writev", ACT_WRITE},
-	{"pwritev", ACT_WRITE},
-	{"pwritev2", ACT_WRITE},
-	{"sendto", ACT_WRITE},
-	{"sendmsg", ACT_WRITE},
-	{"sendmmsg", ACT_WRITE},
-	{"vmsplice", ACT_WRITE},
-	{"sendfile", ACT_COPY},
-	{"splice", ACT_COPY},
-	{"copy_file_range", ACT_COPY},
-	{"open", ACT_OPEN},
-	{"openat", ACT_OPEN},
-	{"openat2", ACT_OPEN},
-	{"creat", ACT_OPEN},
-	{"open_by_handle_at", ACT_OPEN},
-	{"memfd_create", ACT_OPEN},
-	{"socket", ACT_OPEN},
-	{"socketpair", ACT_OPEN},
-	{"pipe", ACT_OPEN},
-	{"pipe2", ACT_OPEN},
-	{"accept", ACT_OPEN},
-	{"accept4", ACT_OPEN},
-	{"close", ACT_CLOSE},
-	{"shutdown", ACT_SHUT},
-	{"close_range", ACT_CLOSE_RANGE},
-
-	{"access", ACT_STAT},
-	{"faccessat", ACT_STAT},
-	{"faccessat2", ACT_STAT},
-	{"fsync", ACT_SYNC},
-	{"fdatasync", ACT_SYNC},
-	{"sync_file_range", ACT_SYNC_RANGE},
-	{"sync", ACT_SYNC_FS},
-	{"syncfs", ACT_SYNC_FS},
-	{"msync", ACT_MSYNC},
-	{"mmap", ACT_MAP},
-	{"munmap", ACT_UNMAP},
-	{"dup", ACT_DUP},
-	{"dup2", ACT_DUP},
-	{"dup3", ACT_DUP},
-	{"fcntl", ACT_FCNTL},
-	{"truncate", ACT_CUT},
-	{"ftruncate", ACT_CUT},
-	{"fallocate", ACT_ALLOCATE},
-	{"rename", ACT_RENAME},
-	{"renameat", ACT_RENAME},
-	{"renameat2", ACT_RENAME},
-	{"unlink", ACT_UNLINK},
-	{"unlinkat", ACT_UNLINK},
-	{"rmdir", ACT_UNLINK},
-	{"link", ACT_LINK},
-	{"linkat", ACT_LINK},
-	{"mkdir", ACT_MAKE},
-	{"mkdirat", ACT_MAKE},
-	{"mknod", ACT_MAKE},
-	{"mknodat", ACT_MAKE},
-	{"symlink", ACT_MAKE},
-	{"symlinkat", ACT_MAKE},
-	{"getdents", ACT_LIST},
-	{"getdents64", ACT_LIST},
-	{"execve", ACT_EXEC},
-	{"execveat", ACT_EXEC},
-	{"exit_group", ACT_EXIT},
+static const struct feature_ops use_ops[] = {
+	/* a fault reads a page of a mapped file */
+	{ACT_READ, "read pread64 readv preadv preadv2 recvfrom recvmsg recvmmsg fault"},
+	{ACT_WRITE, "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg vmsplice"},
+	{ACT_COPY, "sendfile splice copy_file_range"},
+	{ACT_OPEN, "open openat openat2 creat open_by_handle_at memfd_create socket socketpair "
+		   "pipe pipe2 accept accept4"},
+	{ACT_CLOSE, "close"},
+	{ACT_SHUT, "shutdown"},
+	{ACT_CLOSE_RANGE, "close_range"},
+	{ACT_STAT, "access faccessat faccessat2"},
+	{ACT_SYNC, "fsync fdatasync"},
+	{ACT_SYNC_RANGE, "sync_file_range"},
+	{ACT_SYNC_FS, "sync syncfs"},
+	{ACT_MSYNC, "msync"},
+	{ACT_MAP, "mmap"},
+	{ACT_UNMAP, "munmap"},
+	{ACT_DUP, "dup dup2 dup3"},
+	{ACT_FCNTL, "fcntl"},
+	{ACT_CUT, "truncate ftruncate"},
+	{ACT_ALLOCATE, "fallocate"},
+	{ACT_RENAME, "rename renameat renameat2"},
+	{ACT_UNLINK, "unlink unlinkat rmdir"},
+	{ACT_LINK, "link linkat"},
+	{ACT_MAKE, "mkdir mkdirat mknod mknodat symlink symlinkat"},
+	{ACT_LIST, "getdents getdents64"},
+	{ACT_EXEC, "execve execveat"},
+	{ACT_EXIT, "exit_group"},
 };
 
 static void use_acts(uint8_t acts[static OP_CODE_MAX])
@@ -94,12 +44,7 @@ static void use_acts(uint8_t acts[static OP_CODE_MAX])
 
 		acts[code] = def && def->sets & stats ? ACT_STAT : ACT_NONE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(named_acts); i++) {
-		int code = op_find(named_acts[i].name);
-
-		assert(code >= 0 && code < OP_CODE_MAX);
-		acts[code] = named_acts[i].act;
-	}
+	feature_acts(use_ops, ARRAY_SIZE(use_ops), acts);
 }
 
 static int use_begin(void **ret, const struct feature_world *w)

@@ -280,8 +280,6 @@ static inline bool use_ok(const struct feature_call *c)
 	return c->ret >= 0;
 }
 
-extern const struct feature feature_use;
-
 /* ---- use.c ---- */
 
 static inline struct use *use_at(const struct use_state *s, uint32_t i)

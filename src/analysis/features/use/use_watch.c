@@ -171,9 +171,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 		t->short_use = USE_NONE;
 	}
 	if (c->size != FEATURE_NULL && c->bytes > 0 && c->bytes < c->size) {
-		/* of another file, which can no longer be tracked */
-		if (r >= 0 && t->short_use != USE_NONE)
-			t->short_use = USE_NONE;
+		/* one of another file can no longer be tracked */
 		t->short_use = u->index;
 		t->short_size = c->size;
 		t->short_left = c->size - c->bytes;
