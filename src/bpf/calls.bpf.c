@@ -556,7 +556,7 @@ int weir_running(struct bpf_iter__task *ctx)
 	if (failed_only || call_too_short(ts, now))
 		return 0;
 	if (call_is_unsent(ts)) {
-		running_unsent = 1;
+		running_unsent++;
 		return 0;
 	}
 	op_fill(&r.op, ts, 0, now, has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,

@@ -64,6 +64,7 @@ struct source_stats {
 	struct source_beside beside[SOURCE_BESIDE_MAX];
 	size_t beside_count;
 	int running_error; /* why some calls running at the stop are unknown; 0: all are known */
+	uint64_t running_unread; /* threads in them; 0: unknown */
 };
 
 struct source;

@@ -244,6 +244,34 @@ size_t names_hosts(const struct dims *d)
 	return count;
 }
 
+struct bytes names_host(const struct dims *d, int64_t id)
+{
+	const struct dims_host *h = id < 0 ? NULL : dims_host(d, dims_machine(d, id));
+
+	return h ? h->name : (struct bytes){NULL, 0};
+}
+
+/* names_hosts(d) > 1, which ends at the first other name: it is needed for each name of a list. */
+static bool are_several_hosts(const struct dims *d)
+{
+	for (size_t i = 1; i < dims_rows(d, TABLE_HOST); i++) {
+		if (names_host_is_new(d, i))
+			return true;
+	}
+	return false;
+}
+
+int names_put_host(const struct dims *d, int64_t id, struct buf *out)
+{
+	struct bytes name;
+
+	if (id < 0 || !are_several_hosts(d))
+		return buf_status(out);
+	name = names_host(d, id);
+	buf_append(out, name.len ? (const char *)name.data : "?", name.len ? name.len : 1);
+	return buf_append(out, ":", 1);
+}
+
 int64_t names_process_of(const struct dims *d, int64_t thread_id)
 {
 	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);

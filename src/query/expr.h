@@ -212,3 +212,5 @@ enum table_id query_name_table(enum query_name name);
  * entity's text for display. */
 int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id);
 int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, struct buf *out);
+/* The same as it is shown in an answer: with its machine if there are several, "db1:fio 30625". */
+int query_entity_shown(enum table_id entity, const struct dims *d, int64_t id, struct buf *out);

@@ -40,8 +40,7 @@ enum wire_type {
 	WIRE_THREAD = 4,
 	WIRE_THREAD_END = 5,
 	WIRE_FILE_GONE = 6,
-	/* A struct wire_op that the selection rejects but that is sent because the call may have changed names or marks
-	 * a span. */
+	/* A struct wire_op that the selection rejects, sent because it may have changed names or marks a span. */
 	WIRE_FATE = 7,
 	WIRE_FAULT = 8,
 	WIRE_REQUEST = 9, /* struct wire_request */

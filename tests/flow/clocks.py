@@ -81,5 +81,5 @@ tap.check('calls are missing: what counts on them is contested from then on, and
           certain + contested == 2000, edges)
 edges, document, _ = run('missing', skewed, missing=ORIGIN + LENGTH // 2)
 within('calls are missing', document['tables']['clocks']['rows'], int(document['origin']), skewed, 400_000)
-tap.check('calls are missing: the first line counts them', 'lost 10' in text.splitlines()[0], text)
+tap.check('calls are missing: the first line counts them', 'calls lost 10' in text.splitlines()[0], text)
 sys.exit(tap.end())

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """verdicts.py WEIR: what a node of a small replicated store did wrong is found, at the process, file and range at fault, with bytes and with
 hashes alone; a healthy run is clean. TAP on standard output."""
+import itertools
 import json
 import os
 import subprocess
@@ -59,6 +60,11 @@ def check(fault, mode, cut, exact, want, late=()):
 document = check('none', 'bytes', 1 << 20, True, None)
 chains = document['tables']['replication']['rows']
 tap.check('one chain of 12 objects', len(chains) == 1 and chains[0]['objects'] == 12, chains)
+hops = document['tables']['hops']['rows']
+tap.check('as a graph: from the client to the first folder, from there to the second',
+          [(h['from'], h['to'], h['objects'], h['bytes']) for h in hops] ==
+          [(a, b, 12, 240000) for a, b in itertools.pairwise(chains[0]['way'].split(' -> '))], hops, chains)
+tap.check('each hop has the delay of its folder', 0 < hops[0]['lag'] < hops[1]['lag'], hops)
 stores = [r for r in document['tables']['tree']['rows'] if r['call'] == 'pwrite64']
 tap.check('--of: all bytes are found in both folders', sum(r['bytes'] for r in stores) == 12 * 2 * 20000, *stores)
 for fault, want in list(WANT.items())[1:]:

@@ -179,15 +179,14 @@ async function replicated(browser) {
 	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
 
 	await test('the ways of replicas are a graph, with counts and lags', async () => {
-		const [way, ...others] = JSON.parse(run('flow', '--json', 'relay.trace')).tables.replication.rows;
-		equal(others.length, 0, 'other ways');
+		const hops = JSON.parse(run('flow', '--json', 'relay.trace')).tables.hops.rows;
+		equal(hops.map((h) => h.objects), [12, 12], 'hops');
 		await page.goto(view(url, '?page=flow'));
 		const graph = page.getByLabel(/^replication: /);
 		await graph.waitFor();
-		const names = way.way.split(' -> ');
-		equal(names.length, 3, 'client and nodes');
-		equal(await graph.locator('title').allTextContents(), names.map((n, i) => (i ? `${n}: ${way.lags.split(' / ')[i - 1]} after the first call that sent them` : n)), 'nodes');
-		equal(await graph.locator('text.quiet').allTextContents(), way.lags.split(' / ').map((lag) => `${way.objects} objects, ${lag}`), 'links');
+		equal(await graph.locator('g title').allTextContents(), [...new Set(hops.flatMap((h) => [h.from, h.to]))], 'nodes');
+		const links = await graph.locator('text.quiet').allTextContents();
+		equal(links.map((text) => /12 objects, [\d.]+ [um]?s$/.test(text)), [true, true], `links ${links}`);
 	});
 	await page.close();
 	await stop(child);
@@ -221,6 +220,66 @@ async function many(browser) {
 	await stop(child);
 }
 
+/** More processes than a canvas has pixels for (32,767 in Chromium). */
+async function processes(browser) {
+	const { child, url } = await serve('processes.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+	const picture = page.getByLabel(/^causes and effects/);
+	/** What is drawn where the names are, between two heights from the top. */
+	const drawn = (from, to) =>
+		picture.evaluate((c, [a, b]) => {
+			const by = c.width / c.clientWidth;
+			return c.getContext('2d').getImageData(0, a * by, 150 * by, (b - a) * by).data.some((v) => v);
+		}, [from, to]);
+
+	await test('the lanes of a thousand processes are scrolled below the time axis, to the last one', async () => {
+		await page.goto(view(url, '?page=flow'));
+		await picture.waitFor();
+		await rest(page);
+		const lanes = Number((await picture.getAttribute('aria-label')).match(/\d+/)[0]);
+		if (lanes < 1100) throw new Error(`only ${lanes} lanes`);
+		const high = await picture.evaluate((c) => c.clientHeight);
+		if (high > 800) throw new Error(`the canvas is ${high} pixels high`);
+		equal(await drawn(0, 100), true, 'the first lanes are drawn');
+		await picture.focus();
+		const top = () => picture.evaluate((c) => c.closest('.lanes').scrollTop);
+		await page.keyboard.press('PageDown');
+		await page.waitForFunction((c) => c.closest('.lanes').scrollTop > 400, await picture.elementHandle());
+		await page.keyboard.press('ArrowUp');
+		await page.keyboard.press('PageUp');
+		await page.waitForFunction((c) => c.closest('.lanes').scrollTop === 0, await picture.elementHandle());
+		for (let i = 0; i < 120; i++) await page.keyboard.press('PageDown');
+		await rest(page);
+		equal(await drawn(high - 70, high - 30), true, 'the last lanes are drawn');
+		const box = await picture.boundingBox();
+		const at = await top();
+		await page.mouse.move(box.x + 600, box.y + 100);
+		await page.mouse.down();
+		await page.mouse.move(box.x + 600, box.y + 300, { steps: 4 });
+		await page.mouse.up();
+		equal(await top(), at - 200, 'a drag moves the lanes');
+	});
+	await page.close();
+	await stop(child);
+}
+
+/** A trace without calls. */
+async function nothing(browser) {
+	const { child, url } = await serve('none.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+	await test('without calls no axis is drawn, and the overview says why there are none', async () => {
+		await page.goto(view(url, '?page=flow'));
+		await page.getByText('No call is known to have caused another.').waitFor();
+		equal(await page.getByLabel(/^causes and effects/).count(), 0, 'pictures');
+		equal(/^because +0$/m.test(run('flow', 'none.trace')), true, 'weir flow explains no kinds of causes');
+		await page.goto(view(url, '?page=overview'));
+		await page.getByText('No call matched the selection of the recording.').waitFor();
+		equal(run('report', 'none.trace').includes('no call matched the selection of the recording'), true, 'as weir report says');
+	});
+	await page.close();
+	await stop(child);
+}
+
 await main(async (browser) => {
 	if (process.getuid() !== 0) return skipped('the page of what became of the bytes', 'needs root');
 	run('record', '-q', '--content', '-o', 'pipe.trace', '--', 'sh', '-c', `head -c 300000 /dev/zero | cat | wc -c >out; cat out; python3 -c '${MAPS}'`);
@@ -231,4 +290,8 @@ await main(async (browser) => {
 	await replicated(browser);
 	run('record', '-q', '-o', 'many.trace', '--', 'sh', '-c', 'dd if=/dev/zero bs=100 count=25000 status=none | dd bs=100 of=/dev/null status=none');
 	await many(browser);
+	run('record', '-q', '-o', 'processes.trace', '--', 'sh', '-c', 'i=0; while [ $i -lt 1150 ]; do (:); i=$((i + 1)); done');
+	await processes(browser);
+	run('record', '-q', '--where', 'dur > 1h', '-o', 'none.trace', '--', 'true');
+	await nothing(browser);
 });

@@ -466,15 +466,47 @@ async function hostileTrace(browser) {
 	await test('losses are said first, on every page', async () => {
 		for (const id of ['overview', 'timeline', 'files', 'latency', 'explore', 'dashboards']) {
 			await page.goto(view(url, `?page=${id}`));
-			await page.getByText(`At least ${events.toLocaleString('en-US')} events are missing`).waitFor();
+			await page.getByText(`At least ${events.toLocaleString('en-US')} calls are missing`).waitFor();
 			await rest(page);
 		}
 	});
-	await test('rows that lack something are not counted as missing events', async () => {
+	await test('rows that lack something are not counted as missing calls', async () => {
 		await page.getByText('Some rows are incomplete').waitFor();
 		await page.getByText(`${causes.path_cut} paths were truncated, ${causes.argument_unread} arguments could not be read`).waitFor();
 	});
 	await context.close();
+	await stop(child);
+}
+
+/** Losses that cannot be made to happen: the server's answer, with these in it. */
+async function otherLosses(browser) {
+	run('synth', '-q', '-o', 'other.trace', '--rows', '2000');
+	const { child, url } = await serve('other.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+	let loss;
+	await page.route('**/api/v1/trace', async (route) => {
+		const response = await route.fetch();
+		await route.fulfill({ response, json: { ...(await response.json()), loss: { windows: [], ...loss } } });
+	});
+	const said = async (given) => {
+		loss = given;
+		await page.goto('about:blank');
+		await page.goto(view(url, '?page=latency'));
+		await rest(page);
+		return (await page.locator('p.loss').allInnerTexts()).map((t) => t.trim().replace(/\s+/g, ' ')).join('; ');
+	};
+	const of = (table, cause, rows, at_least, why) => ({ table, cause, why, rows, at_least });
+
+	await test('rows missing from other tables are said with the reason, and are not missing calls', async () => {
+		const beside = [of('sched', 'side_unseen', 1, false, 'not shown'), of('span', 'span_unread', 0, true, 'malformed')];
+		const text = await said({ events: 0, causes: { side_unseen: 1, span_unread: 0 }, at_least: false, beside });
+		equal(text, 'Rows of other tables are missing 1 row of sched (not shown), an unknown number of rows of span (malformed)', 'losses');
+	});
+	await test('an unknown number of missing calls is not called 0', async () => {
+		equal(await said({ events: 0, causes: { ring_full: 0 }, at_least: true }), 'An unknown number of calls are missing ring full; the figures below do not include them', 'losses');
+		equal(await said({ events: 1, causes: { ring_full: 1 }, at_least: false }), '1 call is missing ring full 1; the figures below do not include them', 'losses');
+	});
+	await page.close();
 	await stop(child);
 }
 
@@ -502,7 +534,7 @@ async function damaged(browser) {
 		for (const id of ['timeline', 'files', 'latency', 'explore', 'dashboards', 'overview']) {
 			await page.goto(view(url, `?page=${id}`));
 			await page.getByText('The trace is damaged').waitFor();
-			await page.getByText(`${before.loss.events.toLocaleString('en-US')} events are missing`).waitFor();
+			await page.getByText(`${before.loss.events.toLocaleString('en-US')} calls are missing`).waitFor();
 			await rest(page);
 		}
 		await shown(before.rows[0].n);
@@ -516,7 +548,7 @@ async function damaged(browser) {
 		await page.waitForFunction(async (want) => {
 			document.dispatchEvent(new Event('visibilitychange'));
 			await new Promise((done) => setTimeout(done, 100));
-			return document.body.textContent.includes(`${want} events are missing`);
+			return document.body.textContent.includes(`${want} calls are missing`);
 		}, after.loss.events.toLocaleString('en-US'));
 		await shown(after.rows[0].n);
 	});
@@ -716,6 +748,7 @@ await main(async (browser) => {
 	await kept(browser);
 	await folder(browser);
 	await hostileTrace(browser);
+	await otherLosses(browser);
 	await damaged(browser);
 	await failedRecording(browser);
 	await recorded(browser);

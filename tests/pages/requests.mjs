@@ -75,7 +75,7 @@ await main(async (browser) => {
 		const third = page.locator('table', { has: page.getByText('The slowest', { exact: true }) }).locator('tbody tr').nth(2);
 		await third.getByRole('button', { name: 'checkout' }).click();
 		await rest(page);
-		equal((await two.locator('p', { hasText: 'second' }).innerText()).includes(String(log.filter((r) => r.name === 'checkout')[2].number)), true, 'the one that was chosen');
+		equal((await two.locator('p', { hasText: 'second' }).innerText()).includes(log.filter((r) => r.name === 'checkout')[2].span_id), true, 'the one that was chosen');
 	});
 
 	await test('groups by where the time went', async () => {
@@ -121,6 +121,29 @@ await main(async (browser) => {
 		await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
 		await page.locator('table.tree tr').first().waitFor();
 		await rest(page);
+	});
+
+	await test('periods that were kept are requests, also in a trace without spans', async () => {
+		run('synth', '-q', '-o', 'periods.trace', '--rows', '5000', '--profile', 'redis');
+		run('periods', '--keep', '-i', 'periods.trace', 'each : enter op == write : op == write && end.tid == begin.tid');
+		const { rows } = JSON.parse(run('requests', '--json', 'periods.trace'));
+		const kept = await serve('periods.trace');
+		await page.goto(view(kept.url, '?page=requests'));
+		await page.getByLabel('requests by time and duration').waitFor();
+		await rest(page);
+		const first = page.locator('table', { has: page.getByText('Requests', { exact: true }) }).locator('tbody tr').first();
+		equal(digits(await first.locator('td').nth(1).innerText()), rows[0].count, 'requests');
+		// their numbers exceed what JavaScript counts exactly
+		const groups = JSON.parse(run('requests', '--clusters', '--name', 'each', '--json', 'periods.trace')).rows;
+		await first.getByRole('button', { name: 'each' }).click();
+		const typical = page.getByLabel('groups of requests').locator('tbody tr').first().getByRole('button');
+		await typical.waitFor();
+		await rest(page);
+		equal(await typical.innerText(), groups[0].typical_id, 'the typical request');
+		await typical.click();
+		await page.locator('table.tree tr').first().waitFor();
+		equal((await page.getByLabel('one request').locator('h2').innerText()).includes(groups[0].typical_id), true, 'which opens');
+		await stop(kept.child);
 	});
 
 	await context.close();

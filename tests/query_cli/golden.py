@@ -5,6 +5,7 @@
 golden.py WEIR             compares; TAP on standard output
 golden.py WEIR --update    writes the outputs as they are now, to be looked at before they are committed
 """
+import json
 import os
 import sys
 import tempfile
@@ -76,6 +77,37 @@ def compare(tap, weir, folder, name, args, update, locale="C.UTF-8"):
     tap.golden(name, os.path.join(GOLDEN, name + ".txt"), text, update)
 
 
+def hosts(tap, weir, folder):
+    """Answers about two machines name them; conditions mean the names without them."""
+    run(weir, ["synth", "-q", "-o", "b.trace", "--host", "b"] + TRACES["mixed"], folder)
+    both = ["-i", "mixed.trace", "-i", "b.trace"]
+    for question, a, b in (("by thread | count()", "synth:fio 30625", "b:fio 30625"),
+                           ("by process | count() | sort process", "synth:fio 30625", "b:fio 30625"),
+                           ("by file | count()", "synth:/mnt/fio/job.0.0", "b:/mnt/fio/job.0.0"),
+                           ("select thread, file", "synth:fio 30625", "b:/mnt/fio/job.0.0"),
+                           ('thread == "fio 30625" | by thread | count()', "synth:fio 30625", "b:fio 30625")):
+        out = text_of(*run(weir, ["query"] + both + [question], folder))
+        tap.check("two hosts: " + question, any(l.startswith(a + " ") for l in out.splitlines()) and " " + b in out.replace("\n", " "), out[:2000])
+    one = text_of(*run(weir, ["query", "by thread | count()", "mixed.trace"], folder))
+    tap.check("one host is not named", "synth:" not in one, one)
+
+
+def dashboards(tap, weir, folder):
+    """Tiles count calls and time as report does, without waiting, and the bytes of all calls."""
+    place = os.path.join(HERE, "..", "..", "web", "public", "dashboards")
+    tiles = {}
+    for name in sorted(os.listdir(place)):
+        with open(os.path.join(place, name)) as f:
+            tiles.update({t["title"]: t["q"] for t in json.load(f)["tiles"]})
+    wrong = [t for t, q in tiles.items() if "class != wait" in q.split("|")[0] and "sum(bytes)" in q]
+    tap.check("no tile leaves out the bytes of calls that wait", "Files by time" in tiles and not wrong, str(wrong))
+    rows = json.loads(run(weir, ["report", "files", "redis.trace", "--json"], folder)[0])["rows"]
+    wanted = {r["file"]: (r["time"], r["calls"], r["bytes"], r["max"]) for r in rows if r["files"] == 1}
+    rows = json.loads(run(weir, ["query", "-i", "redis.trace", tiles["Files by time"], "--json"], folder)[0])["rows"]
+    got = {r["file"]: (r["time"], r["calls"], r["bytes"], r["longest"]) for r in rows if r["file"] in wanted}
+    tap.check("files by time are those of the report", got and got == {k: wanted[k] for k in got}, "%s %s" % (got, wanted))
+
+
 def main():
     weir = os.path.abspath(sys.argv[1])
     update = "--update" in sys.argv[2:]
@@ -92,6 +124,8 @@ def main():
         else:
             for name, args in ANSWERS.items():
                 compare(tap, weir, folder, name, args, update)
+            hosts(tap, weir, folder)
+            dashboards(tap, weir, folder)
             for name in ("hist", "heat", "by-op-hist"):  # in ASCII where the locale has no other characters
                 compare(tap, weir, folder, name + "-ascii", ANSWERS[name], update, "C")
     return tap.end()

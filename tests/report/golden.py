@@ -108,8 +108,26 @@ def several(tap, weir, folder):
     for table, name in (("threads", "fio"), ("processes", "fio"), ("files", "/mnt/fio/job.0.0"), ("slow", "fio"), ("errors", "/"), ("peers", "clients")):
         out = run(weir, ["report", table, "mixed.trace", "second.trace"], folder)[0].decode()
         tap.check(table + " of two hosts", "  synth:" + name in out and "  b:" + name in out, out)
+        out = run(weir, ["report", table, "mixed.trace", "second.trace", "--json"], folder)[0].decode()
+        tap.check(table + " of two hosts in JSON", {r["host"] for r in json.loads(out)["rows"]} >= {"synth", "b"}, out)
     out = run(weir, ["report", "threads", "mixed.trace", "second.trace", "--json"], folder)[0].decode()
     tap.check("names in JSON are the programs'", '"fio"' in out and "b:fio" not in out, out)
+
+
+def narrow(tap, weir, folder):
+    """At 80 columns the lines of the head are shortened at their names, so that each stays one line."""
+    inside = os.path.join(folder, "a-long-folder-of-recordings")
+    os.mkdir(inside)
+    for n in "abc":
+        run(weir, ["synth", "-o", os.path.join(inside, "a-recording-with-a-long-name-%s.trace" % n), "--rows", "2000", "--seed", "7",
+                   "--host", "a-long-host-name-" + n], folder)
+    page = run(weir, ["report", inside], folder, COLUMNS="80")[0].decode().splitlines()
+    tap.check("three recordings and hosts are one line of 80 columns", columns_of(page[1]) <= 80 and " and 2 more   synthetic: " in page[1] and
+              page[1].endswith("   3 hosts") and page[2].startswith("21 Nov "), "\n".join(page[:4]))
+    run(weir, ["synth", "-o", "long.trace", "--profile", "redis", "--rows", "2000", "--host", "a-quite-long-host-name"], folder)
+    page = run(weir, ["report", "long.trace", "empty.trace"], folder, COLUMNS="80")[0].decode().splitlines()
+    tap.check("the file and the process of the first line are cut, not the numbers", columns_of(page[0]) <= 80 and " 30617: " in page[0] and
+              page[0].endswith(" in I/O") and page[1].startswith("long.trace and 1 more"), "\n".join(page[:4]))
 
 
 def load_rows(rows, path):
@@ -314,6 +332,7 @@ def main():
         goldens(tap, weir, folder, update)
         characters(tap, weir, folder)
         several(tap, weir, folder)
+        narrow(tap, weir, folder)
         loops(tap, weir, rows_program, folder)
         damage(tap, weir, folder)
         damaged_folder(tap, weir, folder)

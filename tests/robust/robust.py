@@ -217,6 +217,14 @@ def running_unread(b):
     need("could not be read (Too many open files)" in said and "lost 0 " in said, f"record says: {said}")
     said = subprocess.run([b.weir, "report", os.path.join(f, "trace")], capture_output=True, text=True).stdout
     need("still running at least " in said and "LOST" not in said, f"report says: {said[:400]}")
+    # without the right to look into other processes: of one thread
+    lone = subprocess.Popen(["sleep", "60"])
+    done = subprocess.run(["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", b.weir, "record", "-p", str(lone.pid),
+                           "-o", os.path.join(f, "lone"), "--duration", "200ms"], capture_output=True, text=True, timeout=60)
+    lone.kill()
+    lone.wait()
+    need(done.returncode == 0 and "the calls that 1 thread was in at the end could not be read (Operation not permitted)" in done.stderr,
+         f"record says: {done.stderr}")
 
 
 def is_stopped(process):

@@ -63,6 +63,14 @@ cp t.trace u.trace
 "$weir" trace -i t.trace u.trace >two
 check "two traces" "$(wc -l <two)" 10000
 
+"$weir" synth -q -o db1.trace --rows 5000 --seed 7 --host db1
+"$weir" trace -i t.trace -i db1.trace >two
+check "two machines" "$(grep -c '\[pid *[0-9]*<synth:.*>\] ' two) $(grep -c '\[pid *[0-9]*<db1:.*>\] ' two)" "5000 5000"
+"$weir" trace -i t.trace -i db1.trace -ff -o lines
+check "-ff: two machines with the same thread" "$(grep -c '<db1:' "lines.$tid")" "$(grep -c '<synth:' "lines.$tid")"
+check "-ff: all lines of two machines" "$(cat lines.* | grep -c '\[pid *[0-9]*<\(synth\|db1\):')" 10000
+rm -f lines.*
+
 # mistake STATUS ARGUMENTS...: one line on standard error
 mistake() {
 	want=$1

@@ -41,12 +41,12 @@ describe('lineage', () => {
 });
 
 describe('replication', () => {
-	it('is one graph of all ways, with counts and lags', () => {
-		const way = (text: string, objects: number, lags: string) => ({ way: text, objects, bytes: 1, lags });
-		const { nodes, links } = replication([way('client -> n1 -> n2', 8, '1 ms / 2 ms'), way('client -> n1, n3', 4, '3 ms / 4 ms'), way('client -> n2', 1, '5 ms')]);
-		expect(nodes.map((n) => [n.name, n.lag, n.column, n.row])).toEqual([['client', '', 0, 0], ['n1', '1 ms', 1, 0], ['n2', '2 ms', 2, 0], ['n3', '4 ms', 0, 1]]);
-		expect(links.map((l) => [nodes[l.from]!.name, nodes[l.to]!.name, l.objects, l.lag])).toEqual([['client', 'n1', 12, '1 ms'], ['n1', 'n2', 8, '2 ms'], ['client', 'n2', 1, '5 ms']]);
-		expect(replication([way('a -> b', 1, '1 ms'), way('b -> a', 1, '1 ms')]).links.length).toBe(2);
+	it('is a graph of hops, each node right of its sources', () => {
+		const hop = (from: string | null, to: string, objects = 1) => ({ from, to, objects, bytes: 1, lag: 2 });
+		const { nodes, links } = replication([hop('client', 'n1', 12), hop('n1', 'n2', 8), hop('client', 'n2'), hop(null, 'n3', 4)]);
+		expect(nodes).toEqual([['client', 0, 0], ['n1', 1, 0], ['n2', 2, 0], ['n3', 0, 1]].map(([name, column, row]) => ({ name, column, row })));
+		expect(links.map((l) => [nodes[l.from]!.name, nodes[l.to]!.name, l.hop.objects])).toEqual([['client', 'n1', 12], ['n1', 'n2', 8], ['client', 'n2', 1]]);
+		expect(replication([hop('a', 'b'), hop('b', 'a')]).links.length).toBe(2);
 	});
 });
 

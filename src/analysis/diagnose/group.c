@@ -380,18 +380,16 @@ static int finding_fill(const struct diagnose_context *c, const struct finding *
 static int finding_put_host(const struct diagnose_context *c, struct finding *f)
 {
 	const struct dims *d = store_dims(c->run->store);
-	const struct dims_host *h = NULL;
+	struct bytes name = {NULL, 0};
 	bool several = names_hosts(d) > 1;
 	int r;
 
-	for (size_t i = 0; i < DIAGNOSE_IDS && several && !h; i++) {
-		if (f->row.id[i] >= 0)
-			h = dims_host(d, dims_machine(d, f->row.id[i]));
-	}
+	for (size_t i = 0; i < DIAGNOSE_IDS && several && !name.data; i++)
+		name = names_host(d, f->row.id[i]);
 	/* a group of several processes may be of several machines */
-	if (!h || (f->rows > 1 && f->processes != 1))
+	if (!name.data || (f->rows > 1 && f->processes != 1))
 		return 0;
-	r = buf_append(&f->host, h->name.data, h->name.len);
+	r = buf_append(&f->host, name.data, name.len);
 	return r < 0 ? r
 		     : buf_printf(&f->evidence, "host %s%s", buf_str(&f->host),
 				  f->rule->evidence ? ": " : "");

@@ -63,6 +63,12 @@ static const struct answer_column replication_columns[] = {
 	{"lags", {QUERY_TEXT}},
 };
 
+/* The same as a graph: an edge for each folder and where its objects came from. */
+static const struct answer_column hop_columns[] = {
+	{"from", {QUERY_TEXT}},	 {"to", {QUERY_TEXT}}, {"objects", {QUERY_INT}, ANSWER_COUNT},
+	{"bytes", {QUERY_SIZE}}, {"lag", {QUERY_DUR}},
+};
+
 /* For --list. */
 static const struct answer_column list_columns[] = {
 	{"via", {QUERY_TEXT}},		{"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
@@ -321,6 +327,7 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
+	v.hops = analysis_table(out, "hops", hop_columns, ARRAY_SIZE(hop_columns));
 	if (in->taken)
 		from = flow_taken_use(in->taken, &f->state);
 	f->state.run = run;

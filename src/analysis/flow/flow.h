@@ -22,7 +22,8 @@
  *   bytes/: what happened to the data
  *   flow_content.c     rows of chunk, by call; flow_pieces.c: the hash of each 4 KiB of a file or stream; flow_mapped.c: bytes
  *                      stored through mappings; flow_links.c: which bytes that left a process are bytes that had entered it
- *   flow_messages.c    datagrams dropped, doubled, altered or re-ordered on their way; flow_relays.c: by a process
+ *   flow_messages.c    datagrams dropped, doubled, altered or re-ordered on their way; flow_relays.c: by a process;
+ *                      flow_frames.c: messages in streams
  *   flow_verdicts.c    the list of verdicts; bytes altered by a process (flow_roles.c: whose purpose it is not)
  *   flow_deliveries.c  bytes stored but not sent, sent but not stored, sent twice, or in another order
  *   flow_places.c      the file in which bytes of a stream are stored
@@ -52,6 +53,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
+	FLOW_HOPS,
 	FLOW_MORE, /* with --of, --past or --list: the tree, the past, all edges */
 };
 enum flow_verdict_column {

@@ -285,7 +285,9 @@ struct flow_messages {
 	size_t count, cap;
 	struct map of;	  /* flow_sequence_key() -> sequence */
 	struct map kinds; /* socket and side -> which sequences it has, at the end */
-	size_t messages;
+	/* flow_message_key() of those that have borders, and, with no content, of processes that moved some -> 1 */
+	struct map known;
+	size_t messages, frames; /* frames: in streams */
 	uint64_t payload;
 };
 
@@ -467,6 +469,9 @@ void flow_messages_match(struct flow_state *s, struct flow_message_at send,
 /* Judges what did not match, and frees all. */
 void flow_messages_end(struct flow_state *s);
 void flow_messages_free(struct flow_state *s);
+/* flow_frames.c: adds the messages in the bytes that a call moved at `pos` of a stream; -1: unknown. */
+void flow_frames_moved(struct flow_state *s, const struct flow_call *c, uint32_t object,
+		       enum flow_side side, int64_t pos);
 /* Counts those still waiting as not followed. */
 void flow_datagrams_free(struct flow_state *s);
 

@@ -73,10 +73,11 @@ __u32 next_thread STATE = 1;
 __u64 next_file STATE = 1;
 /* FMODE_CREATED; its value differs between versions, so it is determined at start */
 __u32 created_bit STATE = 0x100000;
-__u64 attached_at STATE = 0;	/* starts of calls before this time were not seen */
-__u32 running_unsent STATE = 0; /* set by weir_running: the record of a thread found no room */
-__u64 own_root STATE = 0;	/* root_of() of the recorder */
-__u32 own_mnt_ns STATE = 0;	/* inode number of its mount namespace */
+__u64 attached_at STATE = 0; /* starts of calls before this time were not seen */
+__u32 running_unsent STATE =
+	0; /* threads that the last pass of weir_running left out, as their record found no room */
+__u64 own_root STATE = 0;   /* root_of() of the recorder */
+__u32 own_mnt_ns STATE = 0; /* inode number of its mount namespace */
 /* descriptors of the recorder: a file that it created, and the same file opened again */
 __u32 probe_fds[2] STATE = {};
 __u32 probe_modes[2] STATE = {}; /* and their modes in the kernel */

@@ -403,6 +403,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		/* While exits are still traced, so that every call reported as running was. */
 		load_detach_enter(&e->loaded);
 		r = running_read(running_prog(e), &e->running);
+		e->unseen.unread += e->loaded.skel->data_calls_shared->running_unsent;
 		load_detach(&e->loaded);
 		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
 		e->net_error = net_last(&e->net, &e->loaded.objects);
@@ -410,6 +411,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		/* verify which have not ended: the selection may have rejected the end of a call */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
+		e->unseen.more |= r < 0;
 		e->running_error = e->running_error ? e->running_error : r;
 	}
 	e->stopped = wall_now(e);
@@ -566,6 +568,12 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 			      : e->received[cpu] == n;
 }
 
+/* The threads whose calls at the stop could not be read; 0: unknown. */
+static uint64_t running_unread(const struct ebpf *e)
+{
+	return e->unseen.more ? 0 : e->unseen.unread;
+}
+
 /* The last rows: calls still running, and losses. */
 static int source_finish(struct ebpf *e, struct batch_set *out)
 {
@@ -585,8 +593,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!e->running_error && e->loaded.skel->data_calls_shared->running_unsent)
 		e->running_error = -ENOBUFS;
 	if (!r && e->running_error)
-		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, TABLE_OP, e->stopped,
-					out);
+		r = losses_give_unread(&e->losses, running_unread(e), e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
 	r = r ? r : give_unread(e, out);
 	r = r ? r : decode_end(e->decode, out); /* the time, before the names, which take seconds */
@@ -616,6 +623,7 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .uring_seen = requests_seen(&e->loaded, KIND_IO_URING),
 				     .aio_seen = requests_seen(&e->loaded, KIND_LIBAIO),
 				     .running_error = e->running_error,
+				     .running_unread = running_unread(e),
 				     .unfollowed = unfollowed(e),
 				     .raised_ns = e->priority.raised_ns,
 				     .raise_refused = e->priority.refused};

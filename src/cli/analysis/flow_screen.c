@@ -69,12 +69,12 @@ static int print_flow_head(const struct flow_view *f)
 	_cleanup_buf_ struct buf line = {0};
 	int r;
 
-	format_next(&line, f->width, "%zu host%s, %s calls", hosts, plural(hosts),
-		    format_count(f->s->calls).s);
+	format_next(&line, f->width, "%zu host%s, %s call%s", hosts, plural(hosts),
+		    format_count(f->s->calls).s, plural(f->s->calls));
 	if (places > hosts)
 		format_next(&line, f->width, "%zu recordings", places);
 	flow_print_content(&line, f);
-	r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
+	r = format_next(&line, f->width, "calls lost %s%s", format_count(f->v->runs[0].lost).s,
 			f->v->runs[0].lost_unknown ? " at least" : "");
 	if (r < 0)
 		return r;
@@ -288,8 +288,8 @@ static int print_edges(const struct flow_view *f)
 	}
 	if (r < 0)
 		return r;
-	printf("\n%-15s  %s, certain + contested (another call may have been the cause)\n",
-	       "because", format_count(g->edge_count).s);
+	printf("\n%-15s  %s%s\n", "because", format_count(g->edge_count).s,
+	       g->edge_count ? ", certain + contested (another call may have been the cause)" : "");
 	for (const char *at = buf_str(&line); line.len && *at;) {
 		size_t len = strcspn(at, "\n");
 

@@ -116,8 +116,12 @@ static void print_line(const struct doctor_line *l)
 	if (format_wrapped(&detail, l->detail, 9 + NAME_WIDTH, doctor_width()) < 0 ||
 	    (l->remedy[0] && format_wrapped(&remedy, l->remedy, REMEDY_INDENT, doctor_width()) < 0))
 		return;
-	printf("  %s%-5s%s %-*s %s", text_style(result_style(l->result)), result_word(l->result),
-	       text_style(TEXT_PLAIN), NAME_WIDTH, l->name, buf_str(&detail));
+	printf("  %s%-5s%s ", text_style(result_style(l->result)), result_word(l->result),
+	       text_style(TEXT_PLAIN));
+	if (strlen(l->name) > NAME_WIDTH) /* the name of a tracepoint */
+		printf("%s\n%*s%s", l->name, 9 + NAME_WIDTH, "", buf_str(&detail));
+	else
+		printf("%-*s %s", NAME_WIDTH, l->name, buf_str(&detail));
 	if (remedy.len)
 		printf("%*s%s", REMEDY_INDENT, "-> ", buf_str(&remedy));
 }

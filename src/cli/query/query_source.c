@@ -244,8 +244,8 @@ static struct value scan_get(struct answer *r, size_t column)
 	} else if (vec->type.type == QUERY_ENTITY) {
 		_cleanup_buf_ struct buf name = {0};
 
-		v.null = query_entity_text(vec->type.entity, store_dims(s->session->store),
-					   vec->i[s->at], &name) < 0;
+		v.null = query_entity_shown(vec->type.entity, store_dims(s->session->store),
+					    vec->i[s->at], &name) < 0;
 		buf_clear(&s->texts[column]);
 		v.null |= engine_escape(name.data, name.len, &s->texts[column]) < 0;
 		v.t = buf_bytes(&s->texts[column]);

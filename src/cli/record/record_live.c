@@ -415,8 +415,10 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			format_count(t->store.lost_rows).s);
 	if (t->source.running_error)
 		fprintf(stderr,
-			"weir: the calls that some threads were in at the end could not be read "
-			"(%s)\n",
+			"weir: the calls that %s thread%s in at the end could not be read (%s)\n",
+			t->source.running_unread ? format_count(t->source.running_unread).s
+						 : "some",
+			t->source.running_unread == 1 ? " was" : "s were",
 			strerror(-t->source.running_error));
 	if (t->source.unfollowed)
 		fprintf(stderr,

@@ -144,7 +144,7 @@ int64_t report_quantile(const struct rollup_row *row, double q);
 struct text report_when(const struct report *r, int64_t ns);
 /*
  * Appends "db1:" if the traces are of several machines, since their threads and files may have equal names; `id`: of a
- * thread, process or file. Nothing in JSON.
+ * thread, process or file. Nothing in JSON, where it is a column.
  */
 int report_put_host(const struct report *r, int64_t id, struct buf *out);
 /* The name of a thread (its comm), safe for the terminal; "" if unknown. Of several machines: "db1:fio". */

@@ -255,14 +255,14 @@ struct text report_when(const struct report *r, int64_t ns)
 
 int report_put_host(const struct report *r, int64_t id, struct buf *out)
 {
-	const struct dims_host *h;
+	struct bytes name;
 	int e;
 
 	if (r->hosts < 2 || r->opts->read.json || id < 0)
 		return 0;
-	h = dims_host(r->dims, dims_machine(r->dims, id));
-	e = h && h->name.len ? format_path(out, h->name.data, h->name.len, REPORT_HOST_MAX)
-			     : buf_printf(out, "?");
+	name = names_host(r->dims, id);
+	e = name.len ? format_path(out, name.data, name.len, REPORT_HOST_MAX)
+		     : buf_printf(out, "?");
 	return e < 0 ? e : buf_printf(out, ":");
 }
 

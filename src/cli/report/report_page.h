@@ -32,6 +32,8 @@ int page_calls_order(const void *a, const void *b);
 int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 	     struct rollup_row *ret);
 
+/* Prints the files, commands and hosts, when recording began and how long it lasted. 0 or negative. */
+int page_origin(const struct report *r);
 /* Prints the first line: what takes most of the time in I/O; nothing if there is no I/O. 0 or negative. */
 int page_verdict(const struct report *r, const struct page_totals *t);
 /* Prints the section FILES AND PEERS. */

@@ -40,6 +40,11 @@
 	{                                                                                   \
 		FORMAT_SPARK_TITLE, {QUERY_TEXT}, .people = true, .gives = 9, .fixed = true \
 	}
+/* The machine of a row's thread or file, which people read before its name. */
+#define HOST                                           \
+	{                                              \
+		"host", {QUERY_TEXT}, .programs = true \
+	}
 #define TEXT(NAME)                 \
 	{                          \
 		NAME,              \
@@ -59,17 +64,19 @@ static const struct answer_column file_columns[] = {
 	MEASURES,
 	{"files", {QUERY_INT}, ANSWER_COUNT, .programs = true},
 	{"file", {QUERY_TEXT}, .programs = true},
+	HOST,
 	{"file", {QUERY_TEXT}, .people = true},
 };
 static const struct answer_column dir_columns[] = {MEASURES, TEXT("dir")};
 static const struct answer_column peer_columns[] = {
-	MEASURES, {"connections", {QUERY_INT}, ANSWER_COUNT, .gives = 5}, TEXT("peer")};
+	MEASURES, {"connections", {QUERY_INT}, ANSWER_COUNT, .gives = 5}, TEXT("peer"), HOST};
 static const struct answer_column process_columns[] = {
 	MEASURES,
 	{"waits", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
 	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
 	{"pid", {QUERY_INT}},
 	{"process", {QUERY_TEXT}, .fixed = true},
+	HOST,
 	{"argument", {QUERY_TEXT}, .gives = 9},
 	{"exe", {QUERY_TEXT}, .programs = true}};
 static const struct answer_column thread_columns[] = {
@@ -78,7 +85,8 @@ static const struct answer_column thread_columns[] = {
 	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
 	{"async", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 7},
 	{"tid", {QUERY_INT}},
-	TEXT("thread")};
+	TEXT("thread"),
+	HOST};
 static const struct answer_column error_columns[] = {
 	{"error", {QUERY_TEXT}, .alarm = true, .fixed = true},
 	{"op", {QUERY_TEXT}, .fixed = true},
@@ -87,11 +95,13 @@ static const struct answer_column error_columns[] = {
 	{"p50", {QUERY_DUR}, .word = "dur", .gives = 6},
 	{"max", {QUERY_DUR}, .word = "dur"},
 	TEXT("file"),
+	HOST,
 };
 static const struct answer_column slow_columns[] = {
 	{"dur", {QUERY_DUR}, .word = "dur"},
 	{"start", {QUERY_TIME}},
 	{"thread", {QUERY_TEXT}, .fixed = true},
+	HOST,
 	{"tid", {QUERY_INT}, .programs = true},
 	{"op", {QUERY_TEXT}, .programs = true},
 	{"file", {QUERY_TEXT}, .programs = true},
@@ -177,7 +187,7 @@ static bool map_moved(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* Puts a name, with that of its machine if there are several. */
+/* Puts a name, with that of its machine if there are several, and the machine as the column for programs. */
 static int report_rows_put_name(const struct report *r, struct answer_list *t, int64_t id,
 				struct bytes name)
 {
@@ -186,6 +196,7 @@ static int report_rows_put_name(const struct report *r, struct answer_list *t, i
 	buf_fail(&b, report_put_host(r, id, &b));
 	buf_append(&b, name.data, name.len);
 	answer_list_text(t, buf_bytes(&b));
+	answer_list_some(t, names_host(r->dims, id));
 	return buf_status(&b);
 }
 
@@ -230,8 +241,10 @@ static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 			e = report_rows_put_name(r, t, g->id, g->name);
 		else
 			answer_list_text(t, g->name);
-		if (fn == group_path)
+		if (fn == group_path) {
+			answer_list_some(t, names_host(r->dims, g->id));
 			e = put_name_of_many(r, t, g);
+		}
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -393,7 +406,7 @@ static int fill_errors(struct report *r, struct answer_list *t, struct error *er
 			e = report_rows_put_name(r, t, k.by.groups[row->file_id].id,
 						 k.by.groups[row->file_id].name);
 		else
-			answer_list_str(t, "");
+			e = report_rows_put_name(r, t, -1, (struct bytes){(const uint8_t *)"", 0});
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);

@@ -22,65 +22,8 @@
 #define ERR_MAX	      4096 /* above any error number of Linux */
 #define THREAD_PARTS  10   /* columns of a thread, without asynchronous I/O */
 #define LIST_WORDS    2	   /* causes named per line */
-#define COMMAND_WIDTH 48
-#define HOSTS_SHOWN   3
 
 /* ---- head ---- */
-
-/* "redis-server --port 0": a command as it begins, without the folder of its program. */
-static int put_command(const char *text, struct buf *out)
-{
-	_cleanup_buf_ struct buf safe = {0};
-	const char *end = strchrnul(text, ' '), *slash = memrchr(text, '/', (size_t)(end - text));
-	const char *from = slash && slash + 1 < end ? slash + 1 : text;
-
-	buf_fail(out, format_safe(&safe, from, strlen(from)));
-	if (format_width(buf_str(&safe)) <= COMMAND_WIDTH)
-		return buf_append(out, safe.data, safe.len);
-	format_pad(out, buf_str(&safe), COMMAND_WIDTH - 3, false);
-	return buf_printf(out, "...");
-}
-
-static int who(const struct report *r, struct buf *out)
-{
-	const struct dims_process *p = NULL;
-	_cleanup_buf_ struct buf key = {0}, name = {0};
-	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
-
-	if (r->command.differ) {
-		size_t traces = r->sources;
-		bool same = r->command.count >= traces && r->synthetic % traces == 0;
-
-		return buf_printf(out, "   %s%zu %s", same && r->synthetic ? "synthetic: " : "",
-				  traces,
-				  !same		 ? "traces"
-				  : r->synthetic ? "streams"
-						 : "commands");
-	}
-	if (r->command.text) {
-		buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
-		put_command(r->command.text, out);
-		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
-				   : NULL;
-		return p ? buf_printf(out, ", pid %lld", (long long)p->pid) : buf_status(out);
-	}
-	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
-		const struct dims_thread *t = dims_thread(r->dims, id);
-
-		p = dims_process(r->dims, t->process_id);
-		if (!p)
-			continue;
-		buf_fail(out, group_process(r, id, &key, &name));
-		/* without the pid, which is shown separately */
-		while (name.len && name.data[name.len - 1] != ' ')
-			name.len--;
-		buf_printf(out, "   ");
-		format_path(out, name.data, name.len ? name.len - 1 : 0, 24);
-		return buf_printf(out, ", pid %lld", (long long)p->pid);
-	}
-	return buf_status(out);
-}
 
 /* Notes that not everything was recorded. */
 static int print_selection(const struct report *r)
@@ -143,58 +86,6 @@ static int print_host_clocks(const struct report *r)
 		corrected += c.known;
 	}
 	return corrected ? page_line(&b) : buf_status(&b);
-}
-
-/* "   host db1", "   hosts db1, db2 and 6 more" */
-static int report_screen_put_hosts(const struct report *r, struct buf *out)
-{
-	size_t shown = 0;
-
-	for (size_t i = 0; i < dims_rows(r->dims, TABLE_HOST) && shown < HOSTS_SHOWN; i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_HOST, i);
-		const struct dims_host *h = dims_host(r->dims, id);
-
-		if (!h->name.len || !names_host_is_new(r->dims, i))
-			continue;
-		buf_printf(out, "%s", shown++ ? ", " : r->hosts > 1 ? "   hosts " : "   host ");
-		format_path(out, h->name.data, h->name.len, REPORT_HOST_MAX);
-	}
-	if (shown && r->hosts > shown)
-		buf_printf(out, " and %zu more", r->hosts - shown);
-	return buf_status(out);
-}
-
-static int print_origin(const struct report *r)
-{
-	_cleanup_buf_ struct buf b = {0};
-	const char *path = input_shown(store_trace_path(r->store, 0));
-	size_t traces = store_trace_count(r->store);
-	char when[80];
-	int e;
-
-	format_path(&b, path, strlen(path), 40);
-	if (traces > 1)
-		buf_printf(&b, " and %zu more", traces - 1);
-	buf_fail(&b, who(r, &b));
-	buf_fail(&b, report_screen_put_hosts(r, &b));
-	if (r->first || r->last)
-		snprintf(when, sizeof(when), "%.40s, %.24s",
-			 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
-			 format_dur(r->last - r->first).s);
-	else
-		snprintf(when, sizeof(when), "empty");
-	/* On one line if it fits. */
-	if (format_width(buf_str(&b)) + 3 + strlen(when) > page_width()) {
-		e = page_line(&b);
-		if (e < 0)
-			return e;
-		buf_clear(&b);
-	} else {
-		buf_printf(&b, "   ");
-	}
-	buf_printf(&b, "%s", when);
-	e = page_line(&b);
-	return e < 0 ? e : print_range(r);
 }
 
 static int count_totals(const struct report *r, struct page_totals *t)
@@ -750,7 +641,9 @@ int report_screen(struct report *r)
 	if (e >= 0)
 		e = page_verdict(r, &t);
 	if (e >= 0)
-		e = print_origin(r);
+		e = page_origin(r);
+	if (e >= 0)
+		e = print_range(r);
 	if (e >= 0)
 		e = print_host_clocks(r);
 	if (e < 0)

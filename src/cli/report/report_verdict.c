@@ -13,7 +13,8 @@
 
 #define STANDS_OUT 3  /* 1 / this of the time in I/O is a large part */
 #define PATH_LEAST 20 /* minimum columns of a path on a narrow page */
-#define NAME_MOST  24 /* columns of a process name */
+#define NAME_MOST  18 /* columns of a process name */
+#define NAME_LEAST 8  /* the same where the line would be too long for the page */
 #define ALL_BUT	   20 /* if others have less than 1 / this, they are not mentioned */
 #define NOTHING	   "nothing stands out; most time is in "
 
@@ -193,15 +194,29 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	return buf_printf(to, "%s file%s", format_count(files).s, files == 1 ? "" : "s");
 }
 
+/* "redis-server 30617": the pid, and the name in at most `most` columns */
+static int verdict_process(const struct report *r, int64_t thread, size_t most, struct buf *to)
+{
+	_cleanup_buf_ struct buf name = {0};
+	size_t len;
+
+	buf_fail(&name, report_put_host(r, thread, &name));
+	buf_fail(to, names_process(r->dims, thread, &name));
+	for (len = name.len; len && name.data[len - 1] != ' ';)
+		len--;
+	len = len ? len - 1 : name.len;
+	format_path(to, name.data, len, most);
+	return format_path(to, name.data + len, name.len - len, NAME_MOST);
+}
+
 /*
  * The process, if there are several: " by redis-server 30617", ", mostly by redis-server 30617"; or how many there are if
  * none has half of the time: " by 4 processes".
  */
-static int verdict_who(const struct report *r, const struct verdict *v, struct buf *to)
+static int verdict_who(const struct report *r, const struct verdict *v, size_t most, struct buf *to)
 {
 	int64_t file = v->of_file ? v->most->file_id : -1;
 	const struct rollup_row *whose = verdict_most(v->by_process, v->most->op, file);
-	_cleanup_buf_ struct buf name = {0};
 	uint64_t count = 0;
 
 	if (!whose || whose->thread_id < 0 || dims_rows(r->dims, TABLE_PROCESS) < 2)
@@ -213,21 +228,20 @@ static int verdict_who(const struct report *r, const struct verdict *v, struct b
 	}
 	if (whose->time_ns < v->most->time_ns / 2)
 		return buf_printf(to, " by %s processes", format_count(count).s);
-	buf_fail(&name, report_put_host(r, whose->thread_id, &name));
-	buf_fail(to, names_process(r->dims, whose->thread_id, &name));
 	buf_printf(to, whose->time_ns < v->most->time_ns - v->most->time_ns / ALL_BUT
 			       ? ", mostly by "
 			       : " by ");
-	return format_path(to, name.data, name.len, NAME_MOST);
+	return verdict_process(r, whose->thread_id, most, to);
 }
 
+/* `most`: columns of the process's name */
 static int verdict_write(const struct report *r, const struct verdict *v, uint64_t io_ns,
-			 struct buf *to)
+			 size_t most, struct buf *to)
 {
 	_cleanup_buf_ struct buf rest = {0};
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
 
-	verdict_who(r, v, &rest);
+	verdict_who(r, v, most, &rest);
 	buf_printf(&rest, ": %s", report_time(v->most->time_ns).s);
 	verdict_put_runq(&rest, v->runq, v->most->time_ns);
 	buf_printf(&rest, ", %.0f %% of %s in I/O",
@@ -253,7 +267,12 @@ int page_verdict(const struct report *r, const struct page_totals *t)
 		return e;
 	e = verdict_sum_runq(r, &v);
 	if (e >= 0)
-		e = verdict_write(r, &v, t->io_ns, &line);
+		e = verdict_write(r, &v, t->io_ns, NAME_MOST, &line);
+	for (size_t most = NAME_MOST;
+	     e >= 0 && most > NAME_LEAST && format_width(buf_str(&line)) > page_width();) {
+		buf_clear(&line);
+		e = verdict_write(r, &v, t->io_ns, most -= 5, &line);
+	}
 	printf("%s", text_style(TEXT_BOLD));
 	e = e < 0 ? e : page_line(&line);
 	printf("%s", text_style(TEXT_PLAIN));

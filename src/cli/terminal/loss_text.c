@@ -545,10 +545,11 @@ static json_t *beside_json(const struct loss *l)
 
 		json_array_append_new(
 			list,
-			json_pack("{s:s?, s:s, s:I, s:b}", "table",
+			json_pack("{s:s?, s:s, s:s, s:I, s:b}", "table",
 				  b->table < TABLE_COUNT ? schema_table(b->table)->name : NULL,
-				  "cause", vocab_word("cause", b->cause), "rows",
-				  (json_int_t)b->rows, "at_least", (int)b->more));
+				  "cause", vocab_word("cause", b->cause), "why",
+				  beside_words(b->cause, b->table), "rows", (json_int_t)b->rows,
+				  "at_least", (int)b->more));
 	}
 	return list;
 }

@@ -14,6 +14,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
 #include "cli/trace/trace.h"
+#include "names/names.h"
 #include "schema/flags.h"
 #include "schema/ops.h"
 
@@ -111,15 +112,34 @@ static int trace_line_put_time(struct trace_out *t, int64_t start)
 			  (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
 }
 
-/* strace -f --decode-pids=comm: [pid 4711<name>] */
-static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes comm)
+/*
+ * strace -f --decode-pids=comm: [pid 4711<name>]; of several machines [pid 4711<db1:name>]. `host`: the machine, with
+ * its colon, or empty.
+ */
+static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes host,
+				 struct bytes comm)
 {
-	if (t->files ||
-	    t->one_tid == tid) /* the file's name identifies it, or it is the only thread */
+	/* the file's name identifies it unless other machines have such a thread, or it is the only thread */
+	if (!host.len && (t->files || t->one_tid == tid))
 		return 0;
-	buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
-	call_text_escape(&t->line, comm, "<>");
-	return buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
+	buf_printf(&t->line, "%s[pid %5lld", style(t, TEXT_DIM), (long long)tid);
+	if (host.len || comm.data) {
+		buf_append(&t->line, "<", 1);
+		call_text_escape(&t->line, host, "<>");
+		call_text_escape(&t->line, comm, "<>");
+		buf_append(&t->line, ">", 1);
+	}
+	return buf_printf(&t->line, "]%s ", style(t, TEXT_PLAIN));
+}
+
+/* The same for a thread or process of a trace, whose machine is that of `id`. */
+static void put_thread_of(struct trace_out *t, int64_t tid, const struct dims *dims, int64_t id,
+			  struct bytes comm)
+{
+	_cleanup_buf_ struct buf host = {0};
+
+	buf_fail(&t->line, names_put_host(dims, id, &host));
+	trace_line_put_thread(t, tid, buf_bytes(&host), comm);
 }
 
 void trace_thread(struct trace_out *t, int64_t tid)
@@ -294,8 +314,8 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	}
 	buf_clear(&t->line);
 	trace_thread(t, tid);
-	trace_line_put_thread(t, tid,
-			      thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
+	put_thread_of(t, tid, dims, batch_get(op, OP_THREAD_ID, row, -1),
+		      thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
 	if (t->only_shown && thread && thread->process_id >= 0)
 		buf_fail(&t->line, map_set(&t->shown, (uint64_t)thread->process_id, 1));
@@ -317,15 +337,15 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 int trace_signal(struct trace_out *t, const struct batch *signal, size_t row,
 		 const struct dims *dims)
 {
-	const struct dims_thread *thread =
-		dims_thread(dims, batch_get(signal, SIGNAL_THREAD_ID, row, -1));
+	int64_t id = batch_get(signal, SIGNAL_THREAD_ID, row, -1);
+	const struct dims_thread *thread = dims_thread(dims, id);
 	int64_t at = batch_get(signal, SIGNAL_AT, row, INT64_MIN);
 
 	if (!thread)
 		return 0;
 	buf_clear(&t->line);
 	trace_thread(t, thread->tid);
-	trace_line_put_thread(t, thread->tid, thread->comm);
+	put_thread_of(t, thread->tid, dims, id, thread->comm);
 	buf_printf(&t->line, "%s--- ", style(t, TEXT_YELLOW));
 	call_text_signal(&t->line, signal, row);
 	buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
@@ -338,7 +358,7 @@ int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct byte
 
 	buf_clear(&t->line);
 	trace_thread(t, tid);
-	trace_line_put_thread(t, tid, comm);
+	trace_line_put_thread(t, tid, (struct bytes){0}, comm);
 	buf_printf(&t->line, "%s... still in ", style(t, TEXT_YELLOW));
 	buf_append(&t->line, call.data, call.len);
 	buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC, style(t, TEXT_PLAIN));
@@ -366,7 +386,8 @@ int trace_loss(struct trace_out *t, const struct batch *loss)
 	return trace_line_hold(t, clock_realtime_ns(), INT64_MIN, -1);
 }
 
-static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopped, int64_t status)
+static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopped, int64_t status,
+		     struct bytes host)
 {
 	int r;
 
@@ -378,9 +399,7 @@ static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopp
 	map_del(&t->shown, (uint64_t)id);
 	buf_clear(&t->line);
 	trace_thread(t, pid);
-	if (!t->files && t->one_tid != pid)
-		buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
-			   style(t, TEXT_PLAIN));
+	trace_line_put_thread(t, pid, host, (struct bytes){0});
 	if (WIFSIGNALED((int)status)) {
 		const char *word = flags_word(WORDS_SIGNAL, (uint64_t)WTERMSIG((int)status));
 
@@ -397,14 +416,18 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	return put_ended(t, batch_get(process, PROCESS_ID, row, -1),
 			 batch_get(process, PROCESS_PID, row, -1),
 			 batch_get(process, PROCESS_STOPPED, row, INT64_MIN),
-			 batch_get(process, PROCESS_STATUS, row, -1));
+			 batch_get(process, PROCESS_STATUS, row, -1), (struct bytes){0});
 }
 
 int trace_ended(struct trace_out *t, int64_t process_id, const struct dims *dims)
 {
 	const struct dims_process *p = dims_process(dims, process_id);
+	_cleanup_buf_ struct buf host = {0};
+	int r = names_put_host(dims, process_id, &host);
 
-	return p ? put_ended(t, process_id, p->pid, p->stopped, p->status) : 0;
+	return p && r >= 0
+		       ? put_ended(t, process_id, p->pid, p->stopped, p->status, buf_bytes(&host))
+		       : r;
 }
 
 /* ---- -c ---- */

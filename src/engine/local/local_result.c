@@ -180,7 +180,7 @@ static int local_put_text(struct local_answer *a, struct query_kind kind, const 
 	if (kind.type == QUERY_CODE)
 		r = query_code_text(kind.vocab, v->i, &text);
 	else if (kind.type == QUERY_ENTITY)
-		r = query_entity_text(kind.entity, env->dims, v->i, &text);
+		r = query_entity_shown(kind.entity, env->dims, v->i, &text);
 	if (kind.type != QUERY_TEXT)
 		t = buf_bytes(&text);
 	if (r < 0)

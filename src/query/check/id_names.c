@@ -255,3 +255,9 @@ int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, st
 	}
 	return name.data ? buf_append(out, name.data, name.len) : buf_append(out, "?", 1);
 }
+
+int query_entity_shown(enum table_id entity, const struct dims *d, int64_t id, struct buf *out)
+{
+	names_put_host(d, id, out);
+	return query_entity_text(entity, d, id, out);
+}

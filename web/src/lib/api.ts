@@ -26,7 +26,7 @@ export interface Loss {
 	/** Processes with an io_uring that the kernel polls: their requests make no calls and are in no figure; `first`: "fio (4711)". */
 	polled?: { processes: number; first: string };
 	/** Tables other than op that lack rows, and why: side_full, ... */
-	beside?: { table: string | null; cause: string; rows: number; at_least: boolean }[];
+	beside?: { table: string | null; cause: string; why: string; rows: number; at_least: boolean }[];
 	/** Requests of io_uring and libaio are rows, so that figures include them. */
 	requests?: boolean;
 }

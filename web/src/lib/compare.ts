@@ -76,9 +76,21 @@ export function scopeOfSide(side: Side, scope: Scope): Scope {
 /** The parameters of /analysis/diff for both. */
 export function diffOf(a: Side, b: Side, scope: Scope): Scope & Record<string, string | number | undefined> {
 	const [p, q] = [scopeOfSide(a, scope), scopeOfSide(b, scope)];
-	// Times that last equally long compare as they are; for all else the analysis chooses the unit, as in the terminal.
-	const per = a.from === undefined ? undefined : p.to! - p.from! === q.to! - q.from! ? 'run' : 'second';
+	// Times that last equally long compare as they are, also halves of an odd number of ns; for all else the analysis chooses
+	// the unit, as in the terminal.
+	const per = a.from === undefined ? undefined : Math.abs(p.to! - p.from! - (q.to! - q.from!)) <= 1 ? 'run' : 'second';
 	return { per, filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
+}
+
+const FACTOR_MIN = 3; // from here on a change is a factor, below a percentage
+
+/** A ratio as in `weir diff`: x23, /3.5, +12 %. */
+export function change(ratio: number): string {
+	if (ratio >= 1e6 || ratio <= 1e-6) return ratio > 1 ? 'x>1e6' : '/>1e6';
+	if (ratio >= FACTOR_MIN) return `x${ratio.toFixed(ratio < 10 ? 1 : 0)}`;
+	if (ratio <= 1 / FACTOR_MIN) return `/${(1 / ratio).toFixed(ratio > 0.1 ? 1 : 0)}`;
+	const percent = (ratio - 1) * 100;
+	return `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)} %`;
 }
 
 /** Figures of each operation, as in `weir query`. */

@@ -53,13 +53,13 @@ export interface FlowEdge {
 	to_lamport: number;
 }
 
-/** A way of replicas: "client -> n1 -> n2, n3"; what is behind a comma did not come from what is before it. */
-export interface FlowWay {
-	way: string;
+/** Objects that one process or folder passed on to another, or that are there, from nobody knows where. */
+export interface FlowHop {
+	from: string | null;
+	to: string;
 	objects: number;
 	bytes: number;
-	/** "0.4 ms / 0.9 ms": of each member, but for a sender that stored nothing. */
-	lags: string;
+	lag: number;
 }
 
 export interface FlowClock {
@@ -88,7 +88,8 @@ export interface Flow {
 	left_out: number;
 	tables: {
 		evidence: { rows: FlowEvidence[] };
-		replication: { rows: FlowWay[] };
+		replication: { rows: { way: string; objects: number; bytes: number; lags: string }[] };
+		hops: { rows: FlowHop[] };
 		edges: { rows: { via: string; certain: number; contested: number }[] };
 		clocks: { rows: FlowClock[] };
 		list?: { rows: FlowEdge[] };
@@ -162,31 +163,15 @@ export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>, of: Sp
 }
 
 export interface Replication {
-	nodes: { name: string; lag: string; column: number; row: number }[];
-	links: { from: number; to: number; objects: number; lag: string }[];
+	nodes: { name: string; column: number; row: number }[];
+	links: { from: number; to: number; hop: FlowHop }[];
 }
 
-/** All ways as one graph: a node is right of all that it got objects from. */
-export function replication(ways: FlowWay[]): Replication {
-	const nodes: Replication['nodes'] = [];
-	const links: Replication['links'] = [];
-	for (const w of ways) {
-		const parts = w.way.split(/( -> |, )/);
-		const lags = w.lags.split(' / ');
-		const apart = (parts.length + 1) / 2 - lags.length; // 1: the first one is a sender
-		let before = -1;
-		for (let i = 0; i < parts.length; i += 2) {
-			const lag = lags[i / 2 - apart] ?? '';
-			let at = nodes.findIndex((n) => n.name === parts[i]);
-			if (at < 0) at = nodes.push({ name: parts[i]!, lag, column: 0, row: 0 }) - 1;
-			if (i && parts[i - 1] === ' -> ') {
-				const known = links.find((l) => l.from === before && l.to === at);
-				if (known) known.objects += w.objects;
-				else links.push({ from: before, to: at, objects: w.objects, lag });
-			}
-			before = at;
-		}
-	}
+/** The hops as a graph: a node is right of all that it got objects from. */
+export function replication(hops: FlowHop[]): Replication {
+	const names = [...new Set(hops.flatMap((h) => [h.from, h.to]).filter((n) => n !== null))];
+	const nodes = names.map((name) => ({ name, column: 0, row: 0 }));
+	const links = hops.filter((h) => h.from !== null).map((hop) => ({ from: names.indexOf(hop.from!), to: names.indexOf(hop.to), hop }));
 	// a cycle ends with the last column
 	for (const _ of nodes) for (const l of links) nodes[l.to]!.column = Math.min(nodes.length - 1, Math.max(nodes[l.to]!.column, nodes[l.from]!.column + 1));
 	const used: number[] = [];

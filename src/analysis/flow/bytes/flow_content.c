@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flow_content.c: assigns rows of chunk to their calls, and passes them on to pieces and links. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "analysis/flow/flow_pass.h"
@@ -320,10 +321,12 @@ static void file_explained(struct flow_state *s, const struct flow_call *c, uint
 	}
 }
 
-/* Bytes [from, to) of a file were written, but not what they are. */
+/* Bytes [from, to) of a file were written, but not what they are. The kernel moves fewer than INT_MAX by one call. */
 static void file_unknown(struct flow_state *s, struct flow_file *f, int64_t from, int64_t to,
 			 uint32_t node)
 {
+	if (to - from > INT_MAX)
+		to = from + INT_MAX;
 	for (int64_t n; from < to; from += n) {
 		n = MIN(to - from, CONTENT_PIECE - from % CONTENT_PIECE);
 		flow_failed(s, flow_pieces_add(&s->pieces, &f->pieces,

@@ -25,9 +25,11 @@ void flow_messages_free(struct flow_state *s)
 		for (size_t k = 0; k < m->all[i].count; k++)
 			free(m->all[i].all[k].payload);
 		free(m->all[i].all);
+		buf_free(&m->all[i].begun);
 	}
 	free(m->all);
 	map_free(&m->of);
+	map_free(&m->known);
 	map_free(&m->kinds);
 	*m = (struct flow_messages){0};
 }
@@ -63,6 +65,8 @@ static struct flow_message_at message_add(struct flow_state *s, const struct flo
 					    .partner = FLOW_NONE,
 					    .channel = FLOW_NONE,
 					    .anyone = !address};
+	if (is_new)
+		flow_failed(s, map_set(&m->known, flow_message_key(process, at->side, 0, 0), 1));
 	if (q->process != process)
 		q->process = -1;
 	if (!at->hashed || m->messages == FLOW_MESSAGES_MAX) {
@@ -80,6 +84,8 @@ static struct flow_message_at message_add(struct flow_state *s, const struct flo
 		m->payload += (uint64_t)y.size;
 	}
 	m->messages++;
+	flow_failed(s,
+		    map_set(&m->known, flow_message_key(process, at->side, x->hash, x->size), 1));
 	if (array_add(q->all, q->count, q->cap, y) < 0) {
 		free(y.payload);
 		flow_failed(s, -ENOMEM);
@@ -436,6 +442,8 @@ static void messages_kinds(struct flow_state *s)
 	for (size_t i = 0; i < m->count; i++) {
 		uint64_t kinds = 0;
 
+		if (m->all[i].framing)
+			continue;
 		map_get(&m->kinds, sequence_end(&m->all[i]), &kinds);
 		kinds |= m->all[i].anyone ? MESSAGE_ANYONE : MESSAGE_NAMED;
 		flow_failed(s, map_set(&m->kinds, sequence_end(&m->all[i]), kinds));
@@ -460,7 +468,7 @@ void flow_messages_end(struct flow_state *s)
 	for (size_t i = 0; i < m->count && s->graph.r >= 0; i++) {
 		struct messages_pair p = {s, &m->all[i]};
 
-		if (p.sent->side != FLOW_SEND)
+		if (p.sent->side != FLOW_SEND || p.sent->framing)
 			continue;
 		if (p.sent->partner == FLOW_NONE) {
 			messages_numbered(s, p.sent);

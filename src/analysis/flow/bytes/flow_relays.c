@@ -3,7 +3,8 @@
  * flow_relays.c: processes that receive messages and send them on, as a proxy, a forwarder of DNS or a relay of syslog does:
  * messages that one of them alters, drops, sends twice or in another order.
  *
- * What a process received over one sequence is compared with what it sent over another, message by message. Most relays
+ * What a process received over one sequence is compared with what it sent over another, message by message; one of the two may
+ * be a stream (flow_frames.c), both are left to flow_deliveries.c. Most relays
  * rewrite what they forward, filter it, or answer it themselves. So a pair of sequences is judged only if nearly all that
  * was received is sent on as it came, and what happens to more than a few messages is taken for the process's purpose.
  * Where answers go back to the sender, messages may be answered instead of forwarded, or repeated for want of an answer:
@@ -67,7 +68,7 @@ struct relay {
 
 static uint64_t relay_key(int64_t process, const struct flow_message *x)
 {
-	return hash_u64((uint64_t)process ^ hash_u64(x->hash + x->size));
+	return flow_message_key(process, FLOW_RECEIVE, x->hash, x->size);
 }
 
 static const struct flow_node *relay_node(const struct relays *r, uint32_t node)
@@ -157,10 +158,15 @@ static bool relay_sent_own(const struct relays *r, int64_t process, uint32_t fro
 /* ---- a pair ---- */
 
 /* True if the socket also has a sequence in the other direction, to or from the same address. */
-static bool relay_answers(const struct flow_messages *m, const struct flow_sequence *q)
+static bool relay_answers(const struct relays *r, const struct flow_sequence *q)
 {
+	const struct flow_messages *m = r->m;
 	uint64_t kinds;
 
+	if (q->framing)
+		return r->s->channels[r->s->objects[q->object].channels[!q->side]]
+			.ends[!q->side]
+			.moved;
 	if (!q->address)
 		return map_get(&m->kinds, (uint64_t)q->object << 1 | !q->side, &kinds);
 	return map_get(&m->of, flow_sequence_key(q->object, !q->side, q->address), NULL) ||
@@ -350,15 +356,21 @@ static void relay_twice(struct relay *p, struct relay_found *found)
 	}
 }
 
-/* True if the later of two received messages was sent on before the earlier one, and no calls overlap. */
+/* Messages of one call are in order; those of others if the calls do not overlap. */
+static bool relay_before(const struct relay *p, const struct flow_message *a,
+			 const struct flow_message *b)
+{
+	return a->node == b->node ||
+	       flow_node_end(relay_node(p->r, a->node)) <= relay_node(p->r, b->node)->start;
+}
+
+/* True if the later of two received messages was certainly sent on before the earlier one. */
 static bool relay_passed(const struct relay *p, uint32_t early, uint32_t late)
 {
 	const struct flow_message *a = &p->out->all[p->to[early]], *b = &p->out->all[p->to[late]];
 
 	return p->to[early] > p->to[late] &&
-	       flow_node_end(relay_node(p->r, relay_in(p, early)->node)) <=
-		       relay_node(p->r, relay_in(p, late)->node)->start &&
-	       flow_node_end(relay_node(p->r, b->node)) <= relay_node(p->r, a->node)->start;
+	       relay_before(p, relay_in(p, early), relay_in(p, late)) && relay_before(p, b, a);
 }
 
 static void relay_order(struct relay *p, struct relay_found *found)
@@ -448,9 +460,10 @@ static void relay_judge(struct relays *r, uint32_t out, const struct relay_pair 
 			  .in_at = pair->in,
 			  .first = pair->first,
 			  .span = pair->last - pair->first + 1,
-			  .one_way = !relay_answers(r->m, in) && !relay_answers(r->m, sent)};
+			  .one_way = !relay_answers(r, in) && !relay_answers(r, sent)};
 
-	if (pair->count < RELAY_LEAST || pair->count < p.span / RELAY_MOST * (RELAY_MOST - 1) ||
+	if ((in->framing && sent->framing) || pair->count < RELAY_LEAST ||
+	    pair->count < p.span / RELAY_MOST * (RELAY_MOST - 1) ||
 	    (in->object == sent->object && in->address == sent->address))
 		return; /* it is not forwarded, or echoed */
 	p.to = malloc(p.span * sizeof(*p.to));
@@ -501,6 +514,7 @@ void flow_relays_judge(struct flow_state *s)
 {
 	struct relays r = {.s = s, .m = &s->messages};
 
+	flow_frames_end(s);
 	relays_received(&r);
 	flow_failed(s, relays_sent(&r));
 	for (uint32_t i = 0; i < r.m->count && s->graph.r >= 0; i++) {

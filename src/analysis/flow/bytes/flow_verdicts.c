@@ -564,8 +564,9 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_link *d, s
 		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
 						     d->out_pos});
 	}
-	if (flow_spot_messages(v, d->out_spot) || (d->edge && !is_joined(v, d)) ||
-	    !flow_role_passes(v, d))
+	/* flow_relays.c judges messages */
+	if (flow_spot_messages(v, d->out_spot) || flow_spot_messages(v, d->in_spot) ||
+	    (d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
 	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {

@@ -26,7 +26,7 @@ struct flow_roles;
 
 struct flow_verdicts {
 	const struct flow_state *s;
-	struct answer_list *rows, *evidence, *replication;
+	struct answer_list *rows, *evidence, *replication, *hops;
 	struct batch *keep; /* rows of table verdict; NULL */
 	int r;		    /* the first error in adding rows: later ones need not check for it */
 	int64_t count;

@@ -277,10 +277,12 @@ void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t objec
 	ch->ends[side].file_id = o->file_id;
 	sockets_heard(s, c, ch, object, side);
 	flow_channel_take(&s->streams, ch, side, &item, pos, sure);
-	if (ch->messages)
+	if (ch->messages) {
 		sockets_messages(s, c, object, side);
-	else
-		flow_content_moved(s, c, o->channels[side], side, item.exact ? item.pos : -1);
+		return;
+	}
+	flow_content_moved(s, c, o->channels[side], side, item.exact ? item.pos : -1);
+	flow_frames_moved(s, c, object, side, item.exact ? item.pos : -1);
 }
 
 void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)

@@ -234,8 +234,11 @@ static int running_process(struct running *r, int32_t pid, int32_t only_tid)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
+	if (!dir && is_gone(errno))
+		return 0;
+	r->more |= !dir;
 	if (!dir)
-		return is_gone(errno) ? 0 : -errno;
+		return -errno;
 	while ((e = readdir(dir))) {
 		struct running_call c;
 		int32_t tid;
@@ -244,6 +247,7 @@ static int running_process(struct running *r, int32_t pid, int32_t only_tid)
 		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid))
 			continue;
 		found = call_read(pid, tid, &c);
+		r->unread += found < 0;
 		if (found > 0) {
 			comm_read(&c);
 			found = running_add(r, &c);
@@ -261,6 +265,7 @@ static int running_everything(struct running *r)
 	struct dirent *e;
 	int result = 0;
 
+	r->more |= !dir;
 	if (!dir)
 		return -errno;
 	while ((e = readdir(dir))) {

@@ -34,7 +34,7 @@ struct running_marks {
 };
 /* Whether a mark with this text ("": no calls) is due; if so, counts it as added. */
 bool running_marks_due(struct running_marks *t, struct bytes text, int64_t now);
-/* Looks if due. *unsent is set by the program if a thread's record found no room, which it may find before the stop. 0
+/* Looks if due. *unsent is increased by the program if a thread's record found no room, which it may find before the stop. 0
  * or negative; data that the kernel does not provide is left out. */
 int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
 		 struct batch_set *out);
@@ -51,6 +51,8 @@ struct running_call {
 struct running {
 	struct running_call *calls;
 	size_t count, cap;
+	uint64_t unread; /* further threads, whose calls could not be read */
+	bool more;	 /* there may be more of these */
 };
 
 /* The same for the selected threads (pids_fd: the map of processes). Selections by name, user or control group are not

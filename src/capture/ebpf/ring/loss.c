@@ -89,6 +89,12 @@ int losses_give_unknown(const struct losses *l, enum loss_cause cause, enum tabl
 	return loss_row_of(l, out, cause, table, COUNT_UNKNOWN, now);
 }
 
+int losses_give_unread(const struct losses *l, uint64_t threads, int64_t now, struct batch_set *out)
+{
+	return loss_row_of(l, out, CAUSE_RUNNING_UNREAD, TABLE_OP,
+			   threads ? (int64_t)threads : COUNT_UNKNOWN, now);
+}
+
 int losses_give_beside(struct losses *l, const struct source_beside *now_missing, size_t count,
 		       int64_t now, struct batch_set *out)
 {

@@ -71,3 +71,6 @@ int losses_give_beside(struct losses *l, const struct source_beside *now_missing
 /* A row for a loss of unknown size in a table. */
 int losses_give_unknown(const struct losses *l, enum loss_cause cause, enum table_id table,
 			int64_t now, struct batch_set *out);
+/* A row for calls at the stop that could not be read, of this many threads (0: unknown). */
+int losses_give_unread(const struct losses *l, uint64_t threads, int64_t now,
+		       struct batch_set *out);

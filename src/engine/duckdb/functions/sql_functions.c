@@ -186,6 +186,7 @@ static void on_len(duckdb_function_info info, duckdb_data_chunk input, duckdb_ve
 struct entity {
 	struct duck *e;
 	enum table_id table;
+	int (*text)(enum table_id entity, const struct dims *d, int64_t id, struct buf *out);
 };
 
 static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
@@ -209,7 +210,7 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 		}
 		buf_clear(&text);
 		buf_clear(&escaped);
-		r = query_entity_text(n->table, store_dims_few(n->e->store), ids.numbers[i], &text);
+		r = n->text(n->table, store_dims_few(n->e->store), ids.numbers[i], &text);
 		if (r >= 0)
 			r = engine_escape(text.data, text.len, &escaped);
 		if (r < 0) {
@@ -239,12 +240,17 @@ static void on_log2(duckdb_function_info info, duckdb_data_chunk input, duckdb_v
 
 static int declare_entities(struct duck *e, struct error *err)
 {
-	static const struct {
+	const struct {
 		const char *name;
-		enum table_id table;
-	} names[] = {{"weir_file_name", TABLE_FILE},
-		     {"weir_thread_name", TABLE_THREAD},
-		     {"weir_process_name", TABLE_PROCESS}};
+		struct entity entity;
+	} names[] = {
+		{"weir_file_name", {e, TABLE_FILE, query_entity_text}},
+		{"weir_thread_name", {e, TABLE_THREAD, query_entity_text}},
+		{"weir_process_name", {e, TABLE_PROCESS, query_entity_text}},
+		{"weir_file_shown", {e, TABLE_FILE, query_entity_shown}},
+		{"weir_thread_shown", {e, TABLE_THREAD, query_entity_shown}},
+		{"weir_process_shown", {e, TABLE_PROCESS, query_entity_shown}},
+	};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++) {
@@ -254,7 +260,7 @@ static int declare_entities(struct duck *e, struct error *err)
 
 		if (!n)
 			return error_errno(err, -ENOMEM, "cannot declare %s", names[i].name);
-		*n = (struct entity){e, names[i].table};
+		*n = names[i].entity;
 		r = scalar_register(e, &f, err);
 	}
 	return r;

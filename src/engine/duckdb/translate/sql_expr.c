@@ -99,13 +99,20 @@ static int write_with(struct writer *w, const char *format, const struct expr *e
 	return puts_to(w, at + 1);
 }
 
+/* weir_thread_name(id) */
+static int write_entity(struct writer *w, const struct expr *e, const char *form)
+{
+	assert(schema_is_dimension(e->type.entity));
+	buf_printf(w->out, "weir_%s_%s(", schema_table(e->type.entity)->name, form);
+	sql_expr_write_expr(w, e);
+	return puts_to(w, ")");
+}
+
 static int write_text(struct writer *w, const struct expr *e)
 {
 	switch (e->type.type) {
 	case QUERY_ENTITY:
-		return e->type.entity == TABLE_FILE	? write_with(w, "weir_file_name(%)", e)
-		       : e->type.entity == TABLE_THREAD ? write_with(w, "weir_thread_name(%)", e)
-							: write_with(w, "weir_process_name(%)", e);
+		return write_entity(w, e, "name");
 	case QUERY_NULL:
 		return puts_to(w, "NULL::VARCHAR");
 	default:
@@ -428,4 +435,11 @@ int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)
 int sql_expr_text(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)
 {
 	return write_text(&(struct writer){leaf, arg, out}, e);
+}
+
+int sql_expr_shown(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)
+{
+	struct writer w = {leaf, arg, out};
+
+	return e->type.type == QUERY_ENTITY ? write_entity(&w, e, "shown") : write_text(&w, e);
 }

@@ -17,6 +17,8 @@ typedef int (*sql_leaf_t)(void *arg, const struct expr *e, struct buf *out);
 int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
 /* The same as a VARCHAR: words of codes, names of entities. */
 int sql_expr_text(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
+/* The same as an answer shows it: names of entities with their machine (query_entity_shown()). */
+int sql_expr_shown(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
 /* 'text' with quotes doubled; unchanged, or escaped as names are. */
 int sql_string(const char *text, size_t len, struct buf *out);
 /* "name", quotes doubled. */

@@ -227,7 +227,7 @@ static int translate_show(struct level *l, const struct plan_field *f, size_t i,
 		    f->type.type == QUERY_TEXT;
 
 	if (text)
-		sql_expr_text(&e, level_leaf, l, head);
+		sql_expr_shown(&e, level_leaf, l, head);
 	else
 		sql_expr(&e, level_leaf, l, head);
 	return level_as(l, i, head);
