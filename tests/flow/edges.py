@@ -245,7 +245,23 @@ def two_traces(folder):
     tap.check('one machine: the clocks are one', not document['contradictions'] and len(clocks['rows']) <= 1, clocks['rows'])
 
 
+def spliced(folder):
+    """Which end of a pipe a vmsplice used only the content shows; without it nothing about the pipe is certain."""
+    for mode in ((), ('--content',)):
+        out = run(folder, weir, 'record', '--lossless', '-q', *mode, '-o', 'spliced.weir', '--', work, 'vmsplice')
+        calls = Calls(folder, 'spliced.weir')
+        truth = stream_truth([line.split() for line in out.splitlines()], calls.find)
+        found, _, _ = edges_of(folder, ['spliced.weir'], [calls])
+        if mode:
+            compare('a pipe emptied by vmsplice, with content', truth, found, ('pipe',))
+        else:
+            first = min(c['start'] for thread in calls.by_tid.values() for c in thread if c['op'] == 'vmsplice')
+            tap.none('a pipe emptied by vmsplice: nothing is certain from then on, without content',
+                     [e for e, k in found.items() if e[0] == 'pipe' and k == 'certain' and e[2][2] >= first])
+
+
 with tempfile.TemporaryDirectory() as room:
+    spliced(room)
     edges, listed = one_trace(room)
     past(room, edges, listed)
     kept(room, edges)

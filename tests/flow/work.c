@@ -130,6 +130,36 @@ static void streams(void)
 		one_stream(2, "stream", p[1], p[0], "sendto", "recvfrom");
 }
 
+/* A pipe from which one process takes bytes by reads and, in between, by vmsplice. */
+static void spliced(void)
+{
+	int p[2];
+	pid_t child;
+
+	if (pipe(p))
+		return;
+	child = fork();
+	if (!child) {
+		for (int i = 0; i < 40; i++)
+			put(1, "pipe", p[1], "write");
+		_exit(0);
+	}
+	close(p[1]);
+	for (int i = 0;; i++) {
+		struct iovec v = {data, fresh()};
+		ssize_t r = i % 2 ? vmsplice(p[0], &v, 1, 0) : read(p[0], data, v.iov_len);
+
+		if (r <= 0)
+			break;
+		if (i % 2)
+			say("stream 1 pipe in %ld:vmsplice:count=%d %zd", tid(), i / 2, r);
+		else
+			say("stream 1 pipe in %ld:read:size=%zu %zd", tid(), v.iov_len, r);
+	}
+	waitpid(child, NULL, 0);
+	close(p[0]);
+}
+
 /* Three writers: the reader sees by what it gets whose bytes they are. */
 struct record {
 	int writer, size; /* of the whole write, which no other has */
@@ -355,7 +385,7 @@ static void signals(void)
 		sigsuspend(&none);
 		_exit(0);
 	}
-	usleep(20000); /* it runs by then */
+	/* it may not have made a call yet */
 	kill(child, SIGUSR1);
 	waitpid(child, NULL, 0);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);
@@ -467,6 +497,8 @@ int main(int argc, char **argv)
 	atomic_store(&shared->size, argc > 1 && argv[1][0] == 's' ? 3001 : 1001);
 	if (argc > 2) {
 		tcp((int)strtol(argv[2], NULL, 10), argv[1][0] == 's');
+	} else if (argc > 1 && argv[1][0] == 'v') {
+		spliced();
 	} else if (argc > 1 && argv[1][0] == 'a') {
 		fork_and_wait();
 		streams();

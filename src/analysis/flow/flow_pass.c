@@ -33,7 +33,7 @@ static const struct {
 	{"sendto", FLOW_WRITE},
 	{"sendmsg", FLOW_WRITE},
 	{"sendmmsg", FLOW_WRITE},
-	{"vmsplice", FLOW_WRITE},
+	{"vmsplice", FLOW_VMSPLICE},
 	{"sendfile", FLOW_COPY},
 	{"splice", FLOW_COPY},
 	{"copy_file_range", FLOW_COPY},
@@ -321,6 +321,19 @@ static void pass_sent(struct flow_state *s, struct flow_call *c)
 		pass_moved(s, c, c->file_id, c->pos, FLOW_SEND);
 }
 
+/* Takes memory into a pipe, or bytes of a pipe into memory: which one, only the content shows. Without it all edges of the
+ * pipe are contested. */
+static void pass_vmspliced(struct flow_state *s, struct flow_call *c)
+{
+	enum flow_side side = FLOW_SEND;
+
+	if (c->bytes <= 0)
+		return;
+	if (!flow_content_side(s, c, &side))
+		flow_sockets_doubt(s, c);
+	pass_moved(s, c, c->file_id, c->pos, side);
+}
+
 static void pass_forked(struct flow_state *s, struct flow_call *c)
 {
 	flow_mapped_take(s, c);
@@ -335,31 +348,19 @@ static void pass_opened(struct flow_state *s, struct flow_call *c)
 }
 
 static void (*const pass_acts[FLOW_ACTS])(struct flow_state *s, struct flow_call *c) = {
-	[FLOW_READ] = pass_received,
-	[FLOW_WRITE] = pass_sent,
-	[FLOW_COPY] = pass_copied,
-	[FLOW_FORK] = pass_forked,
-	[FLOW_WAIT] = flow_tasks_wait,
-	[FLOW_EXEC] = flow_tasks_exec,
-	[FLOW_FUTEX] = flow_tasks_futex,
-	[FLOW_KILL] = flow_tasks_kill,
-	[FLOW_SIGNALLED] = flow_tasks_signalled,
-	[FLOW_CONNECT] = flow_sockets_take,
-	[FLOW_ACCEPT] = flow_sockets_take,
-	[FLOW_PAIR] = flow_sockets_take,
-	[FLOW_OPEN] = pass_opened,
-	[FLOW_RENAME] = flow_files_take,
-	[FLOW_FSYNC] = flow_files_take,
-	[FLOW_TRUNCATE] = flow_files_take,
-	[FLOW_FLOCK] = flow_locks_take,
-	[FLOW_FCNTL] = flow_locks_take,
-	[FLOW_DUP] = flow_locks_take,
-	[FLOW_CLOSE] = flow_locks_take,
-	[FLOW_MAP] = flow_mapped_take,
-	[FLOW_UNMAP] = flow_mapped_take,
-	[FLOW_PROTECT] = flow_mapped_take,
-	[FLOW_REMAP] = flow_mapped_take,
-	[FLOW_EVENTFD] = flow_eventfd_made,
+	[FLOW_READ] = pass_received,	    [FLOW_WRITE] = pass_sent,
+	[FLOW_VMSPLICE] = pass_vmspliced,   [FLOW_COPY] = pass_copied,
+	[FLOW_FORK] = pass_forked,	    [FLOW_WAIT] = flow_tasks_wait,
+	[FLOW_EXEC] = flow_tasks_exec,	    [FLOW_FUTEX] = flow_tasks_futex,
+	[FLOW_KILL] = flow_tasks_kill,	    [FLOW_SIGNALLED] = flow_tasks_signalled,
+	[FLOW_CONNECT] = flow_sockets_take, [FLOW_ACCEPT] = flow_sockets_take,
+	[FLOW_PAIR] = flow_sockets_take,    [FLOW_OPEN] = pass_opened,
+	[FLOW_RENAME] = flow_files_take,    [FLOW_FSYNC] = flow_files_take,
+	[FLOW_TRUNCATE] = flow_files_take,  [FLOW_FLOCK] = flow_locks_take,
+	[FLOW_FCNTL] = flow_locks_take,	    [FLOW_DUP] = flow_locks_take,
+	[FLOW_CLOSE] = flow_locks_take,	    [FLOW_MAP] = flow_mapped_take,
+	[FLOW_UNMAP] = flow_mapped_take,    [FLOW_PROTECT] = flow_mapped_take,
+	[FLOW_REMAP] = flow_mapped_take,    [FLOW_EVENTFD] = flow_eventfd_made,
 };
 
 static void pass_act(struct flow_state *s, struct flow_call *c)

@@ -19,6 +19,7 @@ enum flow_act {
 	FLOW_NOTHING,
 	FLOW_READ,
 	FLOW_WRITE,
+	FLOW_VMSPLICE,
 	FLOW_COPY, /* within the kernel: sendfile, splice, copy_file_range */
 	FLOW_FORK,
 	FLOW_WAIT,
@@ -307,6 +308,10 @@ struct flow_state {
 	struct map task_of;	      /* thread_id of a task -> index */
 	struct idmap task_of_version; /* thread_id -> index */
 	struct map by_process, by_tid;
+	/* signals to threads whose first call has not been read: machine and tid -> index */
+	struct flow_moment *early;
+	size_t early_count, early_cap;
+	struct map early_of;
 
 	struct flow_object *objects;
 	size_t object_count, object_cap;
@@ -441,6 +446,8 @@ bool flow_is_loopback(struct bytes address);
 /* How many messages the call moved, if its socket preserves their boundaries. */
 int64_t flow_call_messages(const struct flow_call *c);
 void flow_sockets_take(struct flow_state *s, struct flow_call *c);
+/* It is not known which end of the pipe the call used: all edges of the pipe are contested from now on. */
+void flow_sockets_doubt(struct flow_state *s, const struct flow_call *c);
 void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		       enum flow_side side);
 
@@ -509,6 +516,8 @@ void flow_content_link(struct flow_state *s, const struct flow_call *c, uint32_t
 /* The next datagram of a call that moved several; *at is 0 for the first one. NULL: there is none. */
 const struct flow_chunk *flow_content_message(struct flow_state *s, const struct flow_call *c,
 					      enum flow_side side, size_t *at);
+/* The direction of the call's content. False: none was recorded. */
+bool flow_content_side(struct flow_state *s, const struct flow_call *c, enum flow_side *ret);
 /* True if the content of each of them is known. */
 bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum flow_side side);
 /* The call's bytes from the first on, as far as recorded; NULL: none. */

@@ -72,6 +72,7 @@ void flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	chunk_cut(b, CHUNK_HEAD, row, c.head, &c.head_len);
 	chunk_cut(b, CHUNK_TAIL, row, c.tail, &c.tail_len);
 	content_count(&s->content_sums, &c);
+	s->content_sums.payload |= payload.len > 0;
 	if (thread < 0 || c.call_pos < 0 || c.size < 0 || c.call_pos > FLOW_POS_MAX ||
 	    c.size > FLOW_POS_MAX || c.pos > FLOW_POS_MAX)
 		return;
@@ -204,6 +205,16 @@ const struct flow_chunk *flow_content_message(struct flow_state *s, const struct
 			return k;
 	}
 	return NULL;
+}
+
+bool flow_content_side(struct flow_state *s, const struct flow_call *c, enum flow_side *ret)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	if (!all || all->rows[0].way >= WAY_COUNT)
+		return false;
+	*ret = chunk_is_of(&all->rows[0], FLOW_SEND) ? FLOW_SEND : FLOW_RECEIVE;
+	return true;
 }
 
 bool flow_content_messages(struct flow_state *s, const struct flow_call *c, enum flow_side side)

@@ -39,6 +39,7 @@ struct flow_chunks {
 
 struct flow_content_sums {
 	uint64_t bytes, by_outcome[OUTCOME_COUNT];
+	bool payload; /* some bytes themselves were recorded */
 };
 
 /* ---- pieces ---- */

@@ -246,6 +246,17 @@ static void sockets_messages(struct flow_state *s, const struct flow_call *c, ui
 	}
 }
 
+void flow_sockets_doubt(struct flow_state *s, const struct flow_call *c)
+{
+	uint32_t at = flow_object(s, c->file_id);
+
+	if (at == FLOW_NONE || s->objects[at].kind != FLOW_IS_PIPE)
+		return;
+	sockets_opened(s, c, at);
+	if (s->objects[at].channels[0] != FLOW_NONE)
+		s->channels[s->objects[at].channels[0]].ambiguous = true;
+}
+
 void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		       enum flow_side side)
 {

@@ -55,6 +55,10 @@ static void task_make(struct flow_state *s, int64_t thread_id, struct flow_task 
 		task->next_of_process = (uint32_t)before;
 	if (map_get(&s->by_tid, key_of(task->machine, task->tid), &before))
 		task->by_tid = (uint32_t)before;
+	if (map_get(&s->early_of, key_of(task->machine, task->tid), &before)) {
+		task->killed = s->early[before];
+		(void)map_del(&s->early_of, key_of(task->machine, task->tid));
+	}
 	flow_failed(s, map_set(&s->by_process, (uint64_t)task->process_id, at));
 	flow_failed(s, map_set(&s->by_tid, key_of(task->machine, task->tid), at));
 }
@@ -92,6 +96,8 @@ void flow_tasks_free(struct flow_state *s)
 	map_free(&s->task_of);
 	map_free(&s->by_process);
 	map_free(&s->by_tid);
+	free(s->early);
+	map_free(&s->early_of);
 	idmap_free(&s->task_of_version);
 }
 
@@ -202,13 +208,20 @@ static struct flow_task *task_numbered(struct flow_state *s, const struct flow_c
 void flow_tasks_kill(struct flow_state *s, struct flow_call *c)
 {
 	bool group = !strcmp(op_def(c->op)->name, "tgkill");
-	struct flow_task *t = task_numbered(s, c, (int64_t)(int32_t)c->a[group]);
+	int64_t tid = (int32_t)c->a[group];
+	struct flow_task *t = task_numbered(s, c, tid);
+	struct flow_moment *to = t ? &t->killed : NULL;
 
-	if (!c->failed && t)
-		t->killed = (struct flow_moment){.node = flow_call_node(s, c),
-						 .start = c->start,
-						 .end = c->end,
-						 .at = c->a[group ? 2 : 1]};
+	if (c->failed)
+		return;
+	if (!to && tid > 0)
+		to = array_of_key(s->early, s->early_count, s->early_cap, &s->early_of,
+				  key_of(s->tasks[c->task].machine, tid), NULL);
+	if (to)
+		*to = (struct flow_moment){.node = flow_call_node(s, c),
+					   .start = c->start,
+					   .end = c->end,
+					   .at = c->a[group ? 2 : 1]};
 }
 
 /* A handler, or a wait for a signal, returns: after the last signal sent, though another may have been sent as well. */
