@@ -336,6 +336,17 @@ static void finding_where_free(struct finding_where *w)
 	buf_free(&w->place);
 }
 
+/* Several rows of different processes, or one whose column `who` counts them. */
+static bool finding_is_of_several(const struct finding *f)
+{
+	bool several = f->processes > 1;
+
+	for (size_t i = 0; i < f->row.extra_count; i++)
+		several |= !strcmp(f->row.extra[i].name, "who") &&
+			   f->row.extra[i].kind != SENTENCE_NULL && f->row.extra[i].number > 1;
+	return several;
+}
+
 static int finding_where(const struct diagnose_context *c, const struct finding *f,
 			 struct finding_where *ret)
 {
@@ -343,7 +354,7 @@ static int finding_where(const struct diagnose_context *c, const struct finding 
 	const struct dims_process *p = id < 0 ? NULL : dims_process(store_dims(c->run->store), id);
 	int r = finding_put_glob(&ret->glob, &f->pattern);
 
-	if (r >= 0 && f->processes > 1 && p && p->exe.len) {
+	if (r >= 0 && finding_is_of_several(f) && p && p->exe.len) {
 		buf_append(&ret->actor, "exe == ", 7);
 		r = sentence_put_quoted(&ret->actor, p->exe);
 	} else if (r >= 0) {
