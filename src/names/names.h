@@ -32,13 +32,14 @@ int64_t names_inode(const struct dims *d, int64_t file_id);
 bool names_host_is_new(const struct dims *d, size_t i);
 /* The number of machines with different names. */
 size_t names_hosts(const struct dims *d);
-/* The name of the machine on which a process, thread or file version was recorded; empty if unknown. */
-struct bytes names_host(const struct dims *d, int64_t id);
+/* The name of the machine on which a process, thread or file version was recorded, `table`; empty if
+ * unknown, as of the files of a server. */
+struct bytes names_host(const struct dims *d, enum table_id table, int64_t id);
 /*
  * Appends the machine if there are several, as it precedes the names of threads, processes and files in all texts:
  * "db1:"; "?:" if it is unknown. 0 or -ENOMEM.
  */
-int names_put_host(const struct dims *d, int64_t id, struct buf *out);
+int names_put_host(const struct dims *d, enum table_id table, int64_t id, struct buf *out);
 /* The last part of a path: "b" of "/a/b"; the whole name if it has no slash. */
 struct bytes names_base(struct bytes path);
 /* A path without trailing "/" and "/.". */

@@ -244,10 +244,24 @@ size_t names_hosts(const struct dims *d)
 	return count;
 }
 
-struct bytes names_host(const struct dims *d, int64_t id)
+/* In rows fetched from a server, only processes show their machine. */
+static int64_t host_of_process(const struct dims *d, enum table_id table, int64_t id)
+{
+	const struct dims_process *p = NULL;
+
+	if (table == TABLE_THREAD)
+		id = names_process_of(d, id);
+	if (table == TABLE_THREAD || table == TABLE_PROCESS)
+		p = id < 0 ? NULL : dims_process(d, id);
+	return p ? p->host_id : -1;
+}
+
+struct bytes names_host(const struct dims *d, enum table_id table, int64_t id)
 {
 	const struct dims_host *h = id < 0 ? NULL : dims_host(d, dims_machine(d, id));
 
+	if (!h && id >= 0)
+		h = dims_host(d, host_of_process(d, table, id));
 	return h ? h->name : (struct bytes){NULL, 0};
 }
 
@@ -261,13 +275,13 @@ static bool are_several_hosts(const struct dims *d)
 	return false;
 }
 
-int names_put_host(const struct dims *d, int64_t id, struct buf *out)
+int names_put_host(const struct dims *d, enum table_id table, int64_t id, struct buf *out)
 {
 	struct bytes name;
 
 	if (id < 0 || !are_several_hosts(d))
 		return buf_status(out);
-	name = names_host(d, id);
+	name = names_host(d, table, id);
 	buf_append(out, name.len ? (const char *)name.data : "?", name.len ? name.len : 1);
 	return buf_append(out, ":", 1);
 }

@@ -310,8 +310,8 @@ def ends(folder):
         if not child:
             os.read(r, 1)  # killed in it
         time.sleep(0.02)
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
-        time.sleep(0.05)  # interrupted, and begun again
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        time.sleep(0.25)  # interrupted, and begun again
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         left = os.fork()

@@ -429,12 +429,18 @@ static int finding_fill(const struct diagnose_context *c, const struct finding *
 static int finding_put_host(const struct diagnose_context *c, struct finding *f)
 {
 	const struct dims *d = store_dims(c->run->store);
+	static const enum table_id tables[DIAGNOSE_IDS] = {
+		[DIAGNOSE_PROCESS] = TABLE_PROCESS,
+		[DIAGNOSE_THREAD] = TABLE_THREAD,
+		[DIAGNOSE_FILE] = TABLE_FILE,
+		[DIAGNOSE_PEER] = TABLE_FILE,
+	};
 	struct bytes name = {NULL, 0};
 	bool several = names_hosts(d) > 1;
 	int r;
 
 	for (size_t i = 0; i < DIAGNOSE_IDS && several && !name.data; i++)
-		name = names_host(d, f->row.id[i]);
+		name = names_host(d, tables[i], f->row.id[i]);
 	/* a group of several processes may be of several machines */
 	if (!name.data || (f->rows > 1 && f->processes != 1))
 		return 0;

@@ -143,10 +143,10 @@ int64_t report_quantile(const struct rollup_row *row, double q);
 /* A point in time in the form that the options request. */
 struct text report_when(const struct report *r, int64_t ns);
 /*
- * Appends "db1:" if the traces are of several machines, since their threads and files may have equal names; `id`: of a
- * thread, process or file. Nothing in JSON, where it is a column.
+ * Appends "db1:" if the traces are of several machines, since their threads and files may have equal names; `table`: thread,
+ * process or file. Nothing in JSON, where it is a column.
  */
-int report_put_host(const struct report *r, int64_t id, struct buf *out);
+int report_put_host(const struct report *r, enum table_id table, int64_t id, struct buf *out);
 /* The name of a thread (its comm), safe for the terminal; "" if unknown. Of several machines: "db1:fio". */
 int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
 /* Formats the call of a row as one line of at most `width` columns. */

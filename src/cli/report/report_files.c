@@ -112,7 +112,7 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 		buf_printf(&more, "   and %zu more %s", more_ops,
 			   more_ops == 1 ? "kind of call" : "kinds of calls");
 	buf_printf(&b, "  ");
-	buf_fail(&b, report_put_host(r, g->id, &b));
+	buf_fail(&b, report_put_host(r, TABLE_FILE, g->id, &b));
 	format_path(&b, g->name.data, g->name.len, page_width() - b.len - more.len);
 	buf_add(&b, &more);
 	answer_list_text(to, buf_bytes(&b));
@@ -298,7 +298,7 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 	}
 	buf_printf(&name, "  ");
 	if (!tree)
-		buf_fail(&name, report_put_host(r, g->id, &name));
+		buf_fail(&name, report_put_host(r, TABLE_FILE, g->id, &name));
 	buf_append(&name, path.data, path.len);
 	if (tree)
 		buf_printf(&how, "%s files, ", format_count(g->members).s);

@@ -253,14 +253,14 @@ struct text report_when(const struct report *r, int64_t ns)
 	return format_when(ns, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 }
 
-int report_put_host(const struct report *r, int64_t id, struct buf *out)
+int report_put_host(const struct report *r, enum table_id table, int64_t id, struct buf *out)
 {
 	struct bytes name;
 	int e;
 
 	if (r->hosts < 2 || r->opts->read.json || id < 0)
 		return 0;
-	name = names_host(r->dims, id);
+	name = names_host(r->dims, table, id);
 	e = name.len ? format_path(out, name.data, name.len, REPORT_HOST_MAX)
 		     : buf_printf(out, "?");
 	return e < 0 ? e : buf_printf(out, ":");
@@ -270,7 +270,7 @@ int report_comm(const struct report *r, int64_t thread_id, struct buf *out)
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
 
-	buf_fail(out, report_put_host(r, thread_id, out));
+	buf_fail(out, report_put_host(r, TABLE_THREAD, thread_id, out));
 	return t ? format_safe(out, t->comm.data, t->comm.len) : buf_status(out);
 }
 

@@ -188,15 +188,15 @@ static bool map_moved(void *arg, struct rollup_row *key)
 }
 
 /* Puts a name, with that of its machine if there are several, and the machine as the column for programs. */
-static int report_rows_put_name(const struct report *r, struct answer_list *t, int64_t id,
-				struct bytes name)
+static int report_rows_put_name(const struct report *r, struct answer_list *t, enum table_id table,
+				int64_t id, struct bytes name)
 {
 	_cleanup_buf_ struct buf b = {0};
 
-	buf_fail(&b, report_put_host(r, id, &b));
+	buf_fail(&b, report_put_host(r, table, id, &b));
 	buf_append(&b, name.data, name.len);
 	answer_list_text(t, buf_bytes(&b));
-	answer_list_some(t, names_host(r->dims, id));
+	answer_list_some(t, names_host(r->dims, table, id));
 	return buf_status(&b);
 }
 
@@ -206,7 +206,7 @@ static int put_name_of_many(const struct report *r, struct answer_list *t, const
 	_cleanup_buf_ struct buf b = {0};
 	int e;
 
-	buf_fail(&b, report_put_host(r, g->id, &b));
+	buf_fail(&b, report_put_host(r, TABLE_FILE, g->id, &b));
 	buf_append(&b, g->name.data, g->name.len);
 	if (g->members > 1 && g->name.len && g->name.data[0] == '/')
 		buf_printf(&b, " (%s files)", format_count(g->members).s);
@@ -238,11 +238,11 @@ static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 		if (fn != group_dir)
 			answer_list_uint(t, g->members);
 		if (fn == group_peer)
-			e = report_rows_put_name(r, t, g->id, g->name);
+			e = report_rows_put_name(r, t, TABLE_FILE, g->id, g->name);
 		else
 			answer_list_text(t, g->name);
 		if (fn == group_path) {
-			answer_list_some(t, names_host(r->dims, g->id));
+			answer_list_some(t, names_host(r->dims, TABLE_FILE, g->id));
 			e = put_name_of_many(r, t, g);
 		}
 	}
@@ -275,7 +275,7 @@ static int put_who(const struct report *r, struct answer_list *t, const struct g
 	} else {
 		answer_list_null(t);
 	}
-	return report_rows_put_name(r, t, g->id, name);
+	return report_rows_put_name(r, t, TABLE_THREAD, g->id, name);
 }
 
 /* The sums of a thread or process: of its calls, and of its waits. */
@@ -403,10 +403,11 @@ static int fill_errors(struct report *r, struct answer_list *t, struct error *er
 		answer_list_uint(t, (uint64_t)report_quantile(row, 0.5));
 		answer_list_uint(t, row->max_ns);
 		if (row->file_id >= 0)
-			e = report_rows_put_name(r, t, k.by.groups[row->file_id].id,
+			e = report_rows_put_name(r, t, TABLE_FILE, k.by.groups[row->file_id].id,
 						 k.by.groups[row->file_id].name);
 		else
-			e = report_rows_put_name(r, t, -1, (struct bytes){(const uint8_t *)"", 0});
+			e = report_rows_put_name(r, t, TABLE_FILE, -1,
+						 (struct bytes){(const uint8_t *)"", 0});
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -469,7 +470,8 @@ static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 			return e;
 		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
 		put_known(t, b, OP_START, i);
-		e = report_rows_put_name(r, t, thread, who ? who->comm : (struct bytes){NULL, 0});
+		e = report_rows_put_name(r, t, TABLE_THREAD, thread,
+					 who ? who->comm : (struct bytes){NULL, 0});
 		if (e < 0)
 			return e;
 		put_known(t, b, OP_TID, i);

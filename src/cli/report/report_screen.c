@@ -382,7 +382,7 @@ static int print_threads(const struct report *r)
 	for (size_t i = 0; i < shown && e >= 0; i++) {
 		_cleanup_buf_ struct buf name = {0};
 
-		buf_fail(&name, report_put_host(r, t[i].task, &name));
+		buf_fail(&name, report_put_host(r, TABLE_THREAD, t[i].task, &name));
 		e = format_path(&name, t[i].comm.data, t[i].comm.len, 18);
 		put_thread(&list, buf_str(&name), t[i].tid, &t[i]);
 	}

@@ -185,7 +185,7 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 		/* a line that is wrapped in any case has room */
 		if (left < PATH_LEAST)
 			left = MAX(page_width() / 2, (size_t)PATH_LEAST);
-		buf_fail(&name, report_put_host(r, v->most->file_id, &name));
+		buf_fail(&name, report_put_host(r, TABLE_FILE, v->most->file_id, &name));
 		buf_fail(to, file_lines_name(r->lines, r->dims, v->most->file_id, &name));
 		return format_path(to, name.data, name.len, left);
 	}
@@ -200,7 +200,7 @@ static int verdict_process(const struct report *r, int64_t thread, size_t most, 
 	_cleanup_buf_ struct buf name = {0};
 	size_t len;
 
-	buf_fail(&name, report_put_host(r, thread, &name));
+	buf_fail(&name, report_put_host(r, TABLE_THREAD, thread, &name));
 	buf_fail(to, names_process(r->dims, thread, &name));
 	for (len = name.len; len && name.data[len - 1] != ' ';)
 		len--;

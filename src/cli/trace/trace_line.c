@@ -132,13 +132,13 @@ static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes 
 	return buf_printf(&t->line, "]%s ", style(t, TEXT_PLAIN));
 }
 
-/* The same for a thread or process of a trace, whose machine is that of `id`. */
+/* The same for a thread of a trace. */
 static void put_thread_of(struct trace_out *t, int64_t tid, const struct dims *dims, int64_t id,
 			  struct bytes comm)
 {
 	_cleanup_buf_ struct buf host = {0};
 
-	buf_fail(&t->line, names_put_host(dims, id, &host));
+	buf_fail(&t->line, names_put_host(dims, TABLE_THREAD, id, &host));
 	trace_line_put_thread(t, tid, buf_bytes(&host), comm);
 }
 
@@ -423,7 +423,7 @@ int trace_ended(struct trace_out *t, int64_t process_id, const struct dims *dims
 {
 	const struct dims_process *p = dims_process(dims, process_id);
 	_cleanup_buf_ struct buf host = {0};
-	int r = names_put_host(dims, process_id, &host);
+	int r = names_put_host(dims, TABLE_PROCESS, process_id, &host);
 
 	return p && r >= 0
 		       ? put_ended(t, process_id, p->pid, p->stopped, p->status, buf_bytes(&host))

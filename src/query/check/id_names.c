@@ -258,6 +258,6 @@ int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, st
 
 int query_entity_shown(enum table_id entity, const struct dims *d, int64_t id, struct buf *out)
 {
-	names_put_host(d, id, out);
+	names_put_host(d, entity, id, out);
 	return query_entity_text(entity, d, id, out);
 }
