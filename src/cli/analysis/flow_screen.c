@@ -389,7 +389,8 @@ static int print_tree(const struct flow_view *f, size_t table)
 	if (result->tree_left_out)
 		printf("%s more places\n", format_count(result->tree_left_out).s);
 	if (rows && f->s->content_sums.bytes && !f->s->content_sums.payload)
-		printf("with hashes alone only calls that moved the same bytes are joined; weir record "
+		printf("with hashes alone only calls that moved the same bytes are joined; weir "
+		       "record "
 		       "--content=bytes joins parts of them, too\n");
 	return r;
 }
