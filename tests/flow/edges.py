@@ -144,7 +144,9 @@ def one_trace(folder):
         exact[via].add((via, identity(find(a)), identity(find(b))))
     for via in ('fork', 'join', 'exec', 'publish', 'sync', 'eventfd', 'uring', 'signal'):
         certainty = 'contested' if via == 'signal' else 'certain'  # signals that are pending become one
-        tap.none(f'{via}: all {len(exact[via])} are found, {certainty}', [f'{e}: {found.get(e)}' for e in exact[via] if found.get(e) != certainty])
+        # a request that completed before the call that waits for it began may have been reaped before
+        free = {e for e in exact[via] if via == 'uring' and e[1][1] == 'write' and e in found}
+        tap.none(f'{via}: all {len(exact[via])} are found, {certainty}', [f'{e}: {found.get(e)}' for e in exact[via] - free if found.get(e) != certainty])
     futexes = {e: k for e, k in found.items() if e[0] == 'futex'}
     tap.check(f'futex: all {len(exact["futex"])} hand-overs are found', len(exact['futex']) > 50 and exact['futex'] <= set(futexes),
               *[e for e in exact['futex'] if e not in futexes][:5])
