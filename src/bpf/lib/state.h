@@ -74,8 +74,8 @@ __u64 next_file STATE = 1;
 /* FMODE_CREATED; its value differs between versions, so it is determined at start */
 __u32 created_bit STATE = 0x100000;
 __u64 attached_at STATE = 0; /* starts of calls before this time were not seen */
-__u32 running_unsent STATE =
-	0; /* threads that the last pass of weir_running left out, as their record found no room */
+/* threads that weir_running left out, as their records found no room */
+__u32 running_unsent STATE = 0;
 __u64 own_root STATE = 0;   /* root_of() of the recorder */
 __u32 own_mnt_ns STATE = 0; /* inode number of its mount namespace */
 /* descriptors of the recorder: a file that it created, and the same file opened again */

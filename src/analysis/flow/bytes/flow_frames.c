@@ -147,14 +147,19 @@ static void frames_take(struct flow_state *s, struct flow_sequence *q, uint32_t 
 	q->begun_by = node;
 }
 
+/* True if the process moved it as a message with borders, in the other direction. */
+static bool frame_is_known(const struct flow_messages *m, const struct flow_sequence *q,
+			   const struct flow_message *x)
+{
+	return map_get(&m->known, flow_message_key(q->process, !q->side, x->hash, x->size), NULL);
+}
+
 static size_t frames_known(const struct flow_messages *m, const struct flow_sequence *q)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < q->count; i++)
-		n += map_get(&m->known,
-			     flow_message_key(q->process, !q->side, q->all[i].hash, q->all[i].size),
-			     NULL);
+		n += frame_is_known(m, q, &q->all[i]);
 	return n;
 }
 
@@ -308,9 +313,7 @@ static void frames_compact(const struct flow_messages *m, struct flow_sequence *
 	for (size_t i = 0; i < q->count; i++) {
 		const struct flow_message *x = &q->all[i];
 
-		if (x->size > FRAMING_MOST ||
-		    map_get(&m->known, flow_message_key(q->process, !q->side, x->hash, x->size),
-			    NULL))
+		if (x->size > FRAMING_MOST || frame_is_known(m, q, x))
 			q->all[n++] = *x;
 	}
 	q->count = n;
