@@ -15,9 +15,9 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
+from relayed import ALTERED, COUNT, DROPPED, LATE, TWICE, wrong  # noqa: E402
 
-COUNT, ROOM = 60, 65536
-ALTERED, DROPPED, TWICE, LATE, BEHIND = 10, (20, 21), 30, 40, 43
+ROOM = 65536
 OWN = (20, 40)
 FRAMINGS = {  # bytes before and behind a message of some size
     'none': (lambda n: b'', b''), 'line': (lambda n: b'', b'\n'), 'nul': (lambda n: b'', b'\0'), 'count': (lambda n: b'%d ' % n, b''),
@@ -105,19 +105,9 @@ def content(i):
 
 
 def relay_wrong(way, on):
-    held = None
-    for i in range(COUNT):
-        data = bytearray(way.take())
-        if i == ALTERED:
-            data[50:54] = bytes(v ^ 0x15 for v in data[50:54])
-        if i == LATE:
-            held = data
-        if i not in DROPPED and i != LATE:
+    for i, messages in enumerate(wrong(way.take)):
+        for data in messages:
             on.send(data)
-        if i == TWICE:
-            on.send(data)
-        if i == BEHIND:
-            on.send(held)
         yield i
 
 

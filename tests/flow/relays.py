@@ -15,9 +15,9 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
+from relayed import ALTERED, COUNT, DROPPED, LATE, TWICE, wrong  # noqa: E402
 
-COUNT, FIRST = 60, 200
-ALTERED, DROPPED, TWICE, LATE, BEHIND = 10, (20, 21), 30, 40, 43
+FIRST = 200
 CUT, SHORT, ROOM = (20, 30), 100, 4000
 
 
@@ -50,19 +50,9 @@ class Way:
 
 
 def relay_wrong(way, on):
-    held = None
-    for i in range(COUNT):
-        data = bytearray(way.take()[0])
-        if i == ALTERED:
-            data[50:54] = bytes(v ^ 0x55 for v in data[50:54])
-        if i == LATE:
-            held = data
-        if i not in DROPPED and i != LATE:
+    for messages in wrong(lambda: way.take()[0]):
+        for data in messages:
             on.send(data)
-        if i == TWICE:
-            on.send(data)
-        if i == BEHIND:
-            on.send(held)
 
 
 def relay_header(way, on):
