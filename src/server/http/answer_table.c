@@ -178,8 +178,7 @@ int table_columns(struct question *q, struct answer *rows, int64_t limit)
 	if (r >= 0)
 		r = answer_table_gather(q, rows, all, limit, &n);
 	if (r > 0) {
-		js_key(&j, "truncated");
-		js_bool(&j, true);
+		js_key_bool(&j, "truncated", true);
 		r = j.error;
 	}
 	if (r >= 0)
