@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/saturate.h"
-#include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"

@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/heap.h"
 #include "base/saturate.h"
-#include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"

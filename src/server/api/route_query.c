@@ -16,7 +16,6 @@
 #include "query/kernel/pushdown.h"
 #include "server/http/js.h"
 #include "server/http/pool.h"
-#include "server/http/answer_table.h"
 
 #define DOWNLOAD_NS  (120 * NSEC_PER_SEC)
 #define DOWNLOAD_MAX (4ull << 30) /* bytes of a file made for a download, by default */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/answer_table.h"
+#include "engine/answer.h"
+#include "server/internal.h"
 
 #include <errno.h>
 #include <math.h>
