@@ -71,7 +71,7 @@ static void print_fault(const struct check *c, const struct check_fault *f)
 	if (*f->kind)
 		printf(" (%s", f->kind);
 	if (*f->kind && f->rows)
-		printf(", %s row%s", format_count(f->rows).s, f->rows == 1 ? "" : "s");
+		printf(", %s", format_counted(f->rows, "row").s);
 	if (f->first != INT64_MIN)
 		printf("%s%s %s", *f->kind ? ", " : " (", f->kind[0] ? "from" : "after",
 		       when(c, f->first).s);
@@ -153,17 +153,15 @@ static void check_print_verdict(const struct check *c, const struct check_result
 		       (unsigned long long)r->faults);
 	printf("%s: ", name);
 	if (r->faults) {
-		printf("DAMAGED in %s place%s: ", format_count(r->faults).s,
-		       r->faults == 1 ? "" : "s");
+		printf("DAMAGED in %s: ", format_counted(r->faults, "place").s);
 		print_readable(r);
 	} else {
-		printf("%s   %s call%s   %s block%s   %s",
+		printf("%s   %s   %s   %s",
 		       r->closed    ? "intact"
 		       : r->growing ? "intact so far, still being recorded"
 				    : "NOT CLOSED (recorder killed, or file cut)",
-		       format_count(r->rows[TABLE_OP]).s, r->rows[TABLE_OP] == 1 ? "" : "s",
-		       format_count(r->blocks).s, r->blocks == 1 ? "" : "s",
-		       format_size(r->bytes).s);
+		       format_counted(r->rows[TABLE_OP], "call").s,
+		       format_counted(r->blocks, "block").s, format_size(r->bytes).s);
 	}
 	putchar('\n');
 	if (r->closed || r->growing)

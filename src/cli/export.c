@@ -81,9 +81,8 @@ static void export_tell_sample(const struct spans_sample *s)
 	for (size_t i = 0; s && i < s->rules.count; i++) {
 		const struct sample_sums *n = &s->sums[i];
 
-		fprintf(stderr, "weir: %s: %s of %s request%s kept\n",
-			sample_word(s->rules.all[i].kind), format_count(n->kept).s,
-			format_count(n->requests).s, n->requests == 1 ? "" : "s");
+		fprintf(stderr, "weir: %s: %s of %s kept\n", sample_word(s->rules.all[i].kind),
+			format_count(n->kept).s, format_counted(n->requests, "request").s);
 	}
 }
 

@@ -37,9 +37,8 @@ static int export_timeline_tell(const struct export_timeline *o, const struct ti
 	if (r < 0)
 		return r;
 	loss_warn(&loss);
-	fprintf(stderr, "weir: %s slice%s on %s track%s", format_count(stats->slices).s,
-		stats->slices == 1 ? "" : "s", format_count(stats->tracks).s,
-		stats->tracks == 1 ? "" : "s");
+	fprintf(stderr, "weir: %s on %s", format_counted(stats->slices, "slice").s,
+		format_counted(stats->tracks, "track").s);
 	if (stats->arrows)
 		fprintf(stderr, ", %s arrows", format_count(stats->arrows).s);
 	if (stats->early)

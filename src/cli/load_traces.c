@@ -86,9 +86,9 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 			format_count(t->unclosed).s);
 	if (o->quiet)
 		return;
-	fprintf(stderr, "loaded %s calls and %s other rows of %s trace%s in %s (%s)",
-		format_count(calls).s, format_count(rows - calls).s, format_count(t->traces).s,
-		t->traces == 1 ? "" : "s", format_dur(took).s, format_rate(calls, took, false).s);
+	fprintf(stderr, "loaded %s calls and %s other rows of %s in %s (%s)", format_count(calls).s,
+		format_count(rows - calls).s, format_counted(t->traces, "trace").s,
+		format_dur(took).s, format_rate(calls, took, false).s);
 	if (t->spans)
 		fprintf(stderr, "; %s spans into otel_traces", format_count(t->spans).s);
 	if (t->known)

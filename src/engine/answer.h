@@ -2,7 +2,7 @@
 /*
  * answer.h: an iterator over result rows from any source: an engine's result, a scan, a table of a report. All output
  * reads rows through it: the table on a terminal (cli/terminal/answer_print.h), CSV (below), JSON (answer_json.h), the
- * pages' columns (server/http/answer_table.h).
+ * pages' columns (server/http/answer_table.c).
  *
  *   answer_of_result(&a, plan, result);
  *   while ((r = answer_next(&a, &err)) > 0) { v = answer_get(&a, 0); ... }

@@ -19,8 +19,7 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 	_cleanup_buf_ struct buf line = {0};
 	int r;
 
-	format_next(&line, width, "%s call%s with content", format_count(a->content).s,
-		    a->content == 1 ? "" : "s");
+	format_next(&line, width, "%s with content", format_counted(a->content, "call").s);
 	if (!o->order)
 		format_next(&line, width,
 			    a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",

@@ -37,11 +37,6 @@ static size_t flow_rows(const struct flow_view *f, size_t table)
 	return answer_list_rows(&f->v->result->tables[table].rows);
 }
 
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* ---- head ---- */
 
 static int flow_print_content(struct buf *line, const struct flow_view *f)
@@ -69,8 +64,8 @@ static int print_flow_head(const struct flow_view *f)
 	_cleanup_buf_ struct buf line = {0};
 	int r;
 
-	format_next(&line, f->width, "%zu host%s, %s call%s", hosts, plural(hosts),
-		    format_count(f->s->calls).s, plural(f->s->calls));
+	format_next(&line, f->width, "%s, %s", format_counted(hosts, "host").s,
+		    format_counted(f->s->calls, "call").s);
 	if (places > hosts)
 		format_next(&line, f->width, "%zu recordings", places);
 	flow_print_content(&line, f);
@@ -120,7 +115,7 @@ static int print_clocks(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), left = 0;
 	size_t kept = f->result->clocks_kept;
-	_cleanup_buf_ struct buf line = {0}, lines = {0}, name = {0};
+	_cleanup_buf_ struct buf line = {0}, name = {0};
 	int r = flow_place_name(f->s, 0, &name);
 
 	for (size_t i = 1; i < places; i++)
@@ -132,14 +127,13 @@ static int print_clocks(const struct flow_view *f)
 		if (!flow_clock(f->s->clocks, i)->same)
 			buf_fail(&line, put_flow_clock(&line, f, i, --left ? "," : ""));
 	}
-	buf_fail(&lines, buf_status(&line));
-	r = format_wrapped(&lines, buf_str(&line), 0, f->width);
+	r = format_wrap(&line, 0, f->width);
 	if (r < 0)
 		return r;
-	printf("%s", buf_str(&lines));
+	printf("%s", buf_str(&line));
 	if (kept)
-		printf("%zu clock%s stored: from now on their times are corrected\n", kept,
-		       plural(kept));
+		printf("%s stored: from now on their times are corrected\n",
+		       format_counted(kept, "clock").s);
 	return r;
 }
 
@@ -147,7 +141,7 @@ static int print_clocks(const struct flow_view *f)
 
 static int print_evidence(const struct flow_view *f, size_t row)
 {
-	_cleanup_buf_ struct buf line = {0}, lines = {0}, who = {0};
+	_cleanup_buf_ struct buf line = {0}, who = {0};
 	const struct value *label = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_LABEL),
 			   *name = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHO),
 			   *call = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHAT),
@@ -168,12 +162,11 @@ static int print_evidence(const struct flow_view *f, size_t row)
 		buf_printf(&line, "%s", call->t.len ? ", " : "");
 		format_safe(&line, text->t.data, text->t.len);
 	}
-	buf_fail(&lines, buf_status(&line));
-	r = format_wrapped(&lines, buf_str(&line), LABEL_WIDTH + 2, f->width);
+	r = format_wrap(&line, LABEL_WIDTH + 2, f->width);
 	if (r < 0)
 		return r;
 	printf("  %-*.*s%s", LABEL_WIDTH, (int)label->t.len, (const char *)label->t.data,
-	       buf_str(&lines));
+	       buf_str(&line));
 	return r;
 }
 
@@ -259,9 +252,8 @@ static int print_replication(const struct flow_view *f)
 
 		r = format_safe(&text, chain->t.data, chain->t.len);
 		if (r >= 0)
-			printf("%s%-15s  %s   %s object%s%s%.*s\n", i ? "" : "\n",
-			       i ? "" : "replication", buf_str(&text),
-			       format_count((uint64_t)objects->i).s, plural((size_t)objects->i),
+			printf("%s%-15s  %s   %s%s%.*s\n", i ? "" : "\n", i ? "" : "replication",
+			       buf_str(&text), format_counted((uint64_t)objects->i, "object").s,
 			       lags->null ? "" : ", lag ", (int)lags->t.len,
 			       (const char *)lags->t.data);
 	}
@@ -297,18 +289,17 @@ static int print_edges(const struct flow_view *f)
 		at += len + (at[len] == '\n');
 	}
 	if (f->s->unplaced)
-		printf("%17s%s call%s on streams that began before the recording\n", "",
-		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
+		printf("%17s%s on streams that began before the recording\n", "",
+		       format_counted(f->s->unplaced, "call").s);
 	if (f->s->unfollowed)
-		printf("%17s%s call%s that moved datagrams whose other end was not found\n", "",
-		       format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
+		printf("%17s%s that moved datagrams whose other end was not found\n", "",
+		       format_counted(f->s->unfollowed, "call").s);
 	if (f->s->unfollowed_messages)
-		printf("%17s%s message%s altered, not received or not sent on, but equal to others "
+		printf("%17s%s altered, not received or not sent on, but equal to others "
 		       "or "
 		       "not "
 		       "alone\n",
-		       "", format_count(f->s->unfollowed_messages).s,
-		       plural(f->s->unfollowed_messages));
+		       "", format_counted(f->s->unfollowed_messages, "message").s);
 	if (flow_mapped_unseen(f->s, -1))
 		printf("%17sfiles were mapped for writing and not read afterwards: what was stored "
 		       "in "
@@ -321,9 +312,9 @@ static int print_edges(const struct flow_view *f)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));
 	if (f->result->uncompared)
-		printf("%17s%s file%s not compared with others of the name, as there are too many "
+		printf("%17s%s not compared with others of the name, as there are too many "
 		       "folders\n",
-		       "", format_count(f->result->uncompared).s, plural(f->result->uncompared));
+		       "", format_counted(f->result->uncompared, "file").s);
 	if (flow_left_out(f->result))
 		printf("%17s%sleft out, as they do not fit into memory: %s; select a range%s\n", "",
 		       text_style(TEXT_RED), format_count(flow_left_out(f->result)).s,
@@ -427,7 +418,7 @@ static int print_past_row(const struct flow_view *f, size_t table, size_t row)
 			   *certainty = flow_cell(f, table, row, FLOW_PAST_CERTAINTY),
 			   *file = flow_cell(f, table, row, FLOW_PAST_FILE);
 	const struct bytes contested = {(const uint8_t *)"contested", 9};
-	_cleanup_buf_ struct buf line = {0}, lines = {0};
+	_cleanup_buf_ struct buf line = {0};
 	int r;
 
 	put_past_end(&line, f, table, row, FLOW_PAST_HOST);
@@ -436,12 +427,11 @@ static int print_past_row(const struct flow_view *f, size_t table, size_t row)
 	put_past_end(&line, f, table, row, FLOW_PAST_TO_HOST);
 	if (!bytes_compare(certainty->t, contested))
 		buf_printf(&line, ", contested");
-	buf_fail(&lines, buf_status(&line));
-	r = format_wrapped(&lines, buf_str(&line), 13, f->width);
+	r = format_wrap(&line, 13, f->width);
 	if (r < 0)
 		return r;
 	printf("%11s  %s", format_dur(flow_cell(f, table, row, FLOW_PAST_BEFORE)->i).s,
-	       buf_str(&lines));
+	       buf_str(&line));
 	return r;
 }
 

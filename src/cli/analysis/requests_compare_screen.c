@@ -164,10 +164,9 @@ int requests_clusters_screen(const struct analysis_view *v, const struct request
 		name.len--;
 	for (size_t i = 0; i < c->count; i++)
 		all += c->all[i].size;
-	printf("\n%s%.*s%s   %zu group%s by where the time went   %s outlier%s\n",
-	       text_style(TEXT_BOLD), (int)name.len, buf_str(&name), text_style(TEXT_PLAIN),
-	       c->count, c->count == 1 ? "" : "s", format_count(c->outlier_count).s,
-	       c->outlier_count == 1 ? "" : "s");
+	printf("\n%s%.*s%s   %zu group%s by where the time went   %s\n", text_style(TEXT_BOLD),
+	       (int)name.len, buf_str(&name), text_style(TEXT_PLAIN), c->count,
+	       c->count == 1 ? "" : "s", format_counted(c->outlier_count, "outlier").s);
 	printf("\n%s   %9s %5s %9s %9s %9s %10s%s\n", text_style(TEXT_BOLD), "count", "", "p50",
 	       "p99", "max", "typical", text_style(TEXT_PLAIN));
 	for (size_t i = 0; i < c->count && r >= 0; i++)

@@ -156,9 +156,8 @@ static int requests_head(const struct requests *q)
 		placeless += s->all[i].thread_id < 0 && !s->all[i].sums.calls;
 		blurred += s->all[i].sums.blurred;
 	}
-	buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
-		   roots == 1 ? "" : "s", format_count(s->count - roots).s,
-		   s->count - roots == 1 ? "" : "s");
+	buf_printf(&b, "%s   %s within", format_counted(roots, "request").s,
+		   format_counted(s->count - roots, "span").s);
 	for (unsigned int i = 0; i < SPAN_VIAS - 1; i++) {
 		if (s->calls_via[i])
 			format_next(&b, requests_width(), "%s calls via %s",

@@ -108,9 +108,9 @@ static int print_row(const struct stacks_sums *s, const struct stacks_row *row, 
 	uint64_t own = row->sums[s->weight];
 	int r;
 
-	printf("%s%9s%s %5s   %s call%s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
+	printf("%s%9s%s %5s   %s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
 	       text_style(TEXT_PLAIN), format_percent(own, all).s,
-	       format_count(row->sums[STACKS_CALLS]).s, row->sums[STACKS_CALLS] == 1 ? "" : "s");
+	       format_counted(row->sums[STACKS_CALLS], "call").s);
 	if (s->weight != STACKS_TIME)
 		printf("   %s", format_dur((int64_t)row->sums[STACKS_TIME]).s);
 	if (row->sums[STACKS_BYTES] && s->weight != STACKS_BYTES)
@@ -183,16 +183,15 @@ static void stacks_screen_head(const struct stacks_sums *s, const struct stacks_
 {
 	uint64_t calls = s->with[STACKS_CALLS];
 
-	printf("%s%s in %s call%s with a stack%s   %s call%s without one   by %s\n",
-	       text_style(TEXT_BOLD), format_dur((int64_t)s->with[STACKS_TIME]).s,
-	       format_count(calls).s, calls == 1 ? "" : "s", text_style(TEXT_PLAIN),
-	       format_count(s->without[STACKS_CALLS]).s, s->without[STACKS_CALLS] == 1 ? "" : "s",
+	printf("%s%s in %s with a stack%s   %s without one   by %s\n", text_style(TEXT_BOLD),
+	       format_dur((int64_t)s->with[STACKS_TIME]).s, format_counted(calls, "call").s,
+	       text_style(TEXT_PLAIN), format_counted(s->without[STACKS_CALLS], "call").s,
 	       stacks_weight_word(s->weight));
 	if (stacks)
-		printf("waiting for work: %s in %s call%s, %zu stack%s: --where 'class == wait'\n",
+		printf("waiting for work: %s in %s, %zu stack%s: --where 'class == wait'\n",
 		       format_dur((int64_t)apart->sums[STACKS_TIME]).s,
-		       format_count(apart->sums[STACKS_CALLS]).s,
-		       apart->sums[STACKS_CALLS] == 1 ? "" : "s", stacks, stacks == 1 ? "" : "s");
+		       format_counted(apart->sums[STACKS_CALLS], "call").s, stacks,
+		       stacks == 1 ? "" : "s");
 	putchar('\n');
 }
 

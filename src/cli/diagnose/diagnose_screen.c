@@ -260,10 +260,9 @@ static void diagnose_put_certainty(const struct diagnosis *d)
 		printf("not certain: %s%s calls were lost; findings in them are missing\n",
 		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
 	if (d->lost_beside)
-		printf("not certain: %s row%s of other tables %s lost; rules that need them may "
+		printf("not certain: %s of other tables %s lost; rules that need them may "
 		       "have missed findings\n",
-		       format_count(d->lost_beside).s, d->lost_beside == 1 ? "" : "s",
-		       d->lost_beside == 1 ? "is" : "are");
+		       format_counted(d->lost_beside, "row").s, d->lost_beside == 1 ? "is" : "are");
 	if (!calls && !d->lost_beside)
 		printf("certain: no call is missing\n");
 	if (d->count)

@@ -88,8 +88,7 @@ int query_draw_bars(const struct answer_print *p, const struct plan_field *f, st
 	for (size_t i = 0; i < b.count; i++)
 		total += b.items[i].count;
 	if (r >= 0)
-		r = buf_printf(&title, "%s of %s value%s", f->name, format_count(total).s,
-			       total == 1 ? "" : "s");
+		r = buf_printf(&title, "%s of %s", f->name, format_counted(total, "value").s);
 	if (r >= 0 && f->type.type == QUERY_HIST && total)
 		r = put_quantiles(&title, f, packed);
 	if (r < 0)

@@ -186,8 +186,8 @@ static int query_heat_put_legend(const struct heat *h, const struct heat_grid *g
 	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
 	int r;
 
-	buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
-		   windows == 1 ? "" : "s", format_dur(h->step).s);
+	buf_printf(&line, "%s, %s of %s", h->hist->name, format_counted(windows, "window").s,
+		   format_dur(h->step).s);
 	if (h->windows > 1)
 		buf_printf(&line, ", %zu a column", h->windows);
 	buf_printf(&line, "; values a cell: ");

@@ -173,8 +173,8 @@ static void print_parts(const char *base, uint64_t keep, uint64_t parts)
 {
 	uint64_t kept = keep ? MIN(keep, parts) : parts;
 
-	fprintf(stderr, "      in %s file%s, %s.%llu", format_count(kept).s, kept == 1 ? "" : "s",
-		base, (unsigned long long)(parts - kept + 1));
+	fprintf(stderr, "      in %s, %s.%llu", format_counted(kept, "file").s, base,
+		(unsigned long long)(parts - kept + 1));
 	if (kept > 1)
 		fprintf(stderr, " to .%llu", (unsigned long long)parts);
 	if (parts > kept)
@@ -192,9 +192,8 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 	_cleanup_buf_ struct buf shown = {0};
 
 	(void)!format_safe(&shown, path, strlen(path));
-	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", buf_str(&shown),
-		format_count(e->calls).s, e->calls == 1 ? "" : "s", seconds,
-		format_size(t->store.bytes).s);
+	fprintf(stderr, "weir: %s   %s in %.2f s   %s", buf_str(&shown),
+		format_counted(e->calls, "call").s, seconds, format_size(t->store.bytes).s);
 	if (e->calls)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)e->calls);
 	fprintf(stderr, "   lost %s%s%s%s\n",
@@ -215,15 +214,13 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 		fprintf(stderr, "   the recorder had priority for %s",
 			format_dur(t->source.raised_ns).s);
 	if (live_left_out(t))
-		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
-			live_left_out(t) == 1 ? "" : "s");
+		fprintf(stderr, "   left out %s", format_counted(live_left_out(t), "call").s);
 	fputc('\n', stderr);
 	if (t->masked)
 		fprintf(stderr,
-			"      masked %s argument%s that look%s like secrets; --keep-secrets keeps "
+			"      masked %s that look%s like secrets; --keep-secrets keeps "
 			"them\n",
-			format_count(t->masked).s, t->masked == 1 ? "" : "s",
-			t->masked == 1 ? "s" : "");
+			format_counted(t->masked, "argument").s, t->masked == 1 ? "s" : "");
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
 		fprintf(stderr, "      the command is still running, pid %d\n",

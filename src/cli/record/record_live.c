@@ -422,15 +422,14 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			strerror(-t->source.running_error));
 	if (t->source.unfollowed)
 		fprintf(stderr,
-			"weir: %s process%s could not be followed, as there are too many at once: "
+			"weir: %s could not be followed, as there are too many at once: "
 			"their calls are missing (select them by --cgroup or --uid instead)\n",
-			format_count(t->source.unfollowed).s,
-			t->source.unfollowed == 1 ? "" : "es");
+			format_counted(t->source.unfollowed, "process").s);
 	if (!lost)
 		return;
 	if (lossless)
-		fprintf(stderr, "weir: lossless guarantee broken: %s call%s lost\n",
-			format_count(lost).s, lost == 1 ? "" : "s");
+		fprintf(stderr, "weir: lossless guarantee broken: %s lost\n",
+			format_counted(lost, "call").s);
 	fprintf(stderr,
 		"weir: LOST %s calls (%.2g %% of all): the figures are too low by that much.\n",
 		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));

@@ -44,15 +44,11 @@ void page_share(struct answer_list *list, uint64_t part, uint64_t whole)
 
 int page_line(struct buf *b)
 {
-	_cleanup_buf_ struct buf lines = {0};
-	int e = buf_fail(&lines, buf_status(b));
+	int e = format_wrap(b, 0, page_width());
 
 	if (e >= 0)
-		e = format_wrapped(&lines, buf_str(b), 0, page_width());
-	if (e < 0)
-		return e;
-	printf("%s", buf_str(&lines));
-	return 0;
+		printf("%s", buf_str(b));
+	return e;
 }
 
 int page_row_order(const void *a, const void *b)

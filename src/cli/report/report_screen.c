@@ -37,8 +37,7 @@ static int print_selection(const struct report *r)
 	if (!r->selection.differ)
 		format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
 	if (r->left_out)
-		buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
-			   r->left_out == 1 ? "" : "s");
+		buf_printf(&b, "   %s left out", format_counted(r->left_out, "call").s);
 	return page_line(&b);
 }
 
@@ -122,11 +121,9 @@ static int print_size(const struct report *r, const struct page_totals *t)
 	_cleanup_buf_ struct buf b = {0};
 	int e;
 
-	format_next(&b, page_width(), "%s call%s", format_count(t->calls).s,
-		    t->calls == 1 ? "" : "s");
-	format_next(&b, page_width(), "%s process%s, %s thread%s", format_count(t->processes).s,
-		    t->processes == 1 ? "" : "es", format_count(t->threads).s,
-		    t->threads == 1 ? "" : "s");
+	format_next(&b, page_width(), "%s", format_counted(t->calls, "call").s);
+	format_next(&b, page_width(), "%s, %s", format_counted(t->processes, "process").s,
+		    format_counted(t->threads, "thread").s);
 	format_next(&b, page_width(), "%s moved", format_size(t->bytes).s);
 	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
 		format_next(&b, page_width(), "trace %s (%.1f B per call)", format_size(bytes).s,
@@ -236,8 +233,7 @@ static int print_completeness(const struct report *r, struct buf *content)
 	if (r->held_ns)
 		format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
 	if (r->masked)
-		format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
-			    r->masked == 1 ? "" : "s");
+		format_next(&b, page_width(), "masked %s", format_counted(r->masked, "argument").s);
 	e = buf_status(&b);
 	printf("%s\n", buf_str(&b));
 	if (e >= 0 && content->len)
@@ -471,8 +467,8 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 		bytes = add_sat(bytes, rows[i]->bytes);
 		time_ns = add_sat(time_ns, rows[i]->time_ns);
 	}
-	buf_printf(&b, "  %s   %s call%s, %s   ", what, format_count(calls).s,
-		   calls == 1 ? "" : "s", report_time(time_ns).s);
+	buf_printf(&b, "  %s   %s, %s   ", what, format_counted(calls, "call").s,
+		   report_time(time_ns).s);
 	if (bytes)
 		buf_printf(&b, "%s moved   ", format_size(bytes).s);
 	buf_printf(&b, "(");

@@ -191,7 +191,7 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	}
 	for (size_t i = 0; i < rollup_count(v->by_file); i++)
 		files += rollup_row(v->by_file, i)->op == v->most->op;
-	return buf_printf(to, "%s file%s", format_count(files).s, files == 1 ? "" : "s");
+	return buf_printf(to, "%s", format_counted(files, "file").s);
 }
 
 /* "redis-server 30617": the pid, and the name in at most `most` columns */

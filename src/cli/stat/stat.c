@@ -87,8 +87,8 @@ static void print_rest(FILE *out, const char *name, const struct stat_table_rest
 	_cleanup_buf_ struct buf b = {0};
 
 	if (rest->calls && format_next(&b, width, "%s", name) >= 0 &&
-	    format_next(&b, width, "%s call%s, %s", format_count(rest->calls).s,
-			rest->calls == 1 ? "" : "s", format_dur((int64_t)rest->time_ns).s) >= 0 &&
+	    format_next(&b, width, "%s, %s", format_counted(rest->calls, "call").s,
+			format_dur((int64_t)rest->time_ns).s) >= 0 &&
 	    (!rest->bytes || format_next(&b, width, "%s moved", format_size(rest->bytes).s) >= 0) &&
 	    format_next(&b, width, "(%s)", rest->kinds) >= 0)
 		fprintf(out, "%s\n", buf_str(&b));
@@ -108,9 +108,8 @@ static int stat_print_rows(struct stat_run *s, const struct stat_table *f)
 	print_rest(s->out, "not I/O", &f->other);
 	print_rest(s->out, "waiting", &f->waiting);
 	if (s->running)
-		fprintf(s->out, "still running   %s call%s   %s%s\n", format_count(s->running).s,
-			s->running == 1 ? "" : "s", buf_str(&s->running_text),
-			s->running > RUNNING_SHOWN_MAX ? ", ..." : "");
+		fprintf(s->out, "still running   %s   %s%s\n", format_counted(s->running, "call").s,
+			buf_str(&s->running_text), s->running > RUNNING_SHOWN_MAX ? ", ..." : "");
 	return r;
 }
 

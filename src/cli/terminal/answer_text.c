@@ -553,7 +553,7 @@ static int too_many(const struct answer_print *p, struct answer *rows, struct er
 	if (rows->endless)
 		fprintf(p->out, "more rows");
 	else
-		fprintf(p->out, "%s more row%s", format_count(more).s, more == 1 ? "" : "s");
+		fprintf(p->out, "%s", format_counted(more, "more row").s);
 	fprintf(p->out, "%s%s\n", p->more ? ": " : "", p->more ? p->more : "");
 	return 0;
 }

@@ -53,6 +53,15 @@ struct text format_rel(int64_t ns, int digits)
 	return t;
 }
 
+struct text format_counted(uint64_t n, const char *what)
+{
+	const char *plural = what[strlen(what) - 1] == 's' ? "es" : "s";
+	struct text t;
+
+	snprintf(t.s, sizeof(t.s), "%.32s %.24s%s", format_count(n).s, what, n == 1 ? "" : plural);
+	return t;
+}
+
 /* ---- spark lines ---- */
 
 static unsigned int spark_column(uint64_t ns)
@@ -316,4 +325,13 @@ int format_wrapped(struct buf *out, const char *text, size_t indent, size_t widt
 		p += len + (p[len] == ' ');
 	}
 	return buf_append(out, "\n", 1);
+}
+
+int format_wrap(struct buf *text, size_t indent, size_t width)
+{
+	_cleanup_buf_ struct buf plain = *text;
+
+	*text = (struct buf){0};
+	buf_fail(text, buf_status(&plain));
+	return format_wrapped(text, buf_str(&plain), indent, width);
 }

@@ -26,6 +26,9 @@ struct text format_when(int64_t ns, enum format_zone zone);
 /* +1.234 s, +0.000012 s: a point relative to the start of the trace, with six digits, or with `digits` */
 struct text format_rel(int64_t ns, int digits);
 
+/* "1 call", "4,711 calls", "2 processes" */
+struct text format_counted(uint64_t n, const char *what);
+
 /* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces for zero counts). */
 struct text format_spark(const struct hist *h);
 /* The same from counts per column. */
@@ -53,3 +56,5 @@ int format_next(struct buf *out, size_t width, const char *fmt, ...) _printf_(3,
  * ended by a newline. A longer word is not broken. 0 or -ENOMEM.
  */
 int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
+/* Wraps the text of a buffer like that. */
+int format_wrap(struct buf *text, size_t indent, size_t width);

@@ -272,8 +272,8 @@ int loss_put_calls(struct buf *out, const struct loss *l)
 {
 	if (!l->lost && l->at_least)
 		return buf_printf(out, "an unknown number of calls");
-	return buf_printf(out, "%s%s call%s", l->at_least ? "at least " : "",
-			  format_count(l->lost).s, l->lost == 1 ? "" : "s");
+	return buf_printf(out, "%s%s", l->at_least ? "at least " : "",
+			  format_counted(l->lost, "call").s);
 }
 
 static int loss_text_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
@@ -332,8 +332,8 @@ int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
 
 		buf_printf(out, i ? ", " : "");
 		if (b->rows)
-			buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
-				   format_count(b->rows).s, b->rows == 1 ? "" : "s");
+			buf_printf(out, "%s%s of ", b->more ? "at least " : "",
+				   format_counted(b->rows, "row").s);
 		else
 			buf_printf(out, "an unknown number of rows of ");
 		buf_printf(out, "%s (%s)",
@@ -350,10 +350,9 @@ int loss_put_damage(struct buf *out, const struct loss *l)
 	bool more = d->gaps || d->torn;
 
 	if (d->traces)
-		buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
-			   d->traces == 1 ? "" : "s");
+		buf_printf(out, "%s, ", format_counted(d->traces, "whole trace").s);
 	if (blocks)
-		buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
+		buf_printf(out, "%s, ", format_counted(blocks, "block").s);
 	if (more && !d->rows)
 		buf_printf(out, "rows unknown");
 	else
