@@ -72,6 +72,7 @@ struct eval_scalar {
 	int64_t kept_id;
 	struct value kept_value;
 	struct buf scratch;
+	int failed; /* in the evaluation that runs: 0, or its first error */
 };
 
 /* Frees the scratch; for _cleanup_(). */
