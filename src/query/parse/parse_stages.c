@@ -299,12 +299,11 @@ static struct query_part *parse_other(struct parser *p)
 	}
 	if (has)
 		return part;
-	if (part->items->next || !part->items->expr) {
-		query_fail(p->s, part->pos, part->len,
-			   "a list is allowed after select, by or sort; did you mean aggregates: "
-			   "sum(x), max(x)?");
-		return NULL;
-	}
+	if (part->items->next || !part->items->expr)
+		return query_fail_at(
+			p->s, part,
+			"a list is allowed after select, by or sort; did you mean aggregates: "
+			"sum(x), max(x)?");
 	part->kind = PART_WHERE;
 	part->expr = part->items->expr;
 	/* two words in a row: the first was meant as a stage */
@@ -338,11 +337,8 @@ static struct query_part *parse_part(struct parser *p)
 		return parse_select(p);
 	if (token_is(t, "join"))
 		return parse_join(p);
-	if (token_is(t, "from")) {
-		query_fail(p->s, t->pos, t->len,
-			   "'from' must come first, before every other stage");
-		return NULL;
-	}
+	if (token_is(t, "from"))
+		return query_fail_at(p->s, t, "'from' must come first, before every other stage");
 	if (token_is(t, "group") && token_is(&p->after, "by")) {
 		query_fail(p->s, t->pos, p->after.pos + p->after.len - t->pos,
 			   "grouping is a separate stage: by op | count()");
