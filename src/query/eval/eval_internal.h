@@ -286,6 +286,7 @@ struct eval {
 	const struct dims *dims;      /* of the last eval_names() */
 	uint64_t clocks[TABLE_COUNT]; /* state of the dimension rows that the tables include */
 	const atomic_bool *stop;      /* ends eval_names(); NULL: none */
+	int failed;		      /* 0, or the first error in building the nodes */
 };
 
 static inline bool eval_stopped(const struct eval *e)
