@@ -14,7 +14,7 @@ void scalar_done(struct eval_scalar *s)
 }
 
 /* Values are passed by value; a failure sticks in the state, and makes what depends on it null. */
-static struct value value_of(struct eval_scalar *s, const struct expr *e);
+static struct value scalar_of(struct eval_scalar *s, const struct expr *e);
 
 static const struct value unknown = {.null = true};
 
@@ -151,7 +151,8 @@ int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct valu
 }
 
 /* A known value as text; null after a failure. */
-static struct value as_text(struct eval_scalar *s, struct query_kind kind, const struct value *v)
+static struct value text_operand(struct eval_scalar *s, struct query_kind kind,
+				 const struct value *v)
 {
 	struct value text = {0};
 	int r = scalar_text(s, kind, v, &text.t);
@@ -161,12 +162,12 @@ static struct value as_text(struct eval_scalar *s, struct query_kind kind, const
 
 static struct value pattern_value(struct eval_scalar *s, const struct expr *e)
 {
-	struct value v = value_of(s, e->arg[0]);
+	struct value v = scalar_of(s, e->arg[0]);
 	uint64_t pattern;
 	int r;
 
 	if (!v.null)
-		v = as_text(s, e->arg[0]->type, &v);
+		v = text_operand(s, e->arg[0]->type, &v);
 	/* a pattern on which another failed would take as many steps */
 	if (v.null || s->failed)
 		return unknown;
@@ -187,7 +188,7 @@ static int order_of(struct eval_scalar *s, struct query_kind ka, const struct va
 		    struct query_kind kb, const struct value *b)
 {
 	if (ka.type == QUERY_TEXT || kb.type == QUERY_TEXT)
-		return bytes_compare(as_text(s, ka, a).t, as_text(s, kb, b).t);
+		return bytes_compare(text_operand(s, ka, a).t, text_operand(s, kb, b).t);
 	if (ka.type == QUERY_FLOAT && kb.type == QUERY_FLOAT)
 		return ORDER(a->f, b->f);
 	if (kb.type == QUERY_FLOAT)
@@ -200,7 +201,7 @@ static int order_of(struct eval_scalar *s, struct query_kind ka, const struct va
 static struct value compare_value(struct eval_scalar *s, enum expr_compare cmp,
 				  const struct expr *left, const struct expr *right)
 {
-	struct value a = value_of(s, left), b = value_of(s, right);
+	struct value a = scalar_of(s, left), b = scalar_of(s, right);
 
 	if (a.null || b.null)
 		return unknown;
@@ -210,12 +211,12 @@ static struct value compare_value(struct eval_scalar *s, enum expr_compare cmp,
 static struct value in_value(struct eval_scalar *s, const struct expr *e)
 {
 	struct query_kind kind = e->arg[0]->type;
-	struct value v = value_of(s, e->arg[0]);
+	struct value v = scalar_of(s, e->arg[0]);
 	size_t at;
 
 	/* the constants compared with a code or an entity may be texts */
 	if (!v.null && e->count && e->list[0].t.data && kind.type != QUERY_TEXT) {
-		v = as_text(s, kind, &v);
+		v = text_operand(s, kind, &v);
 		kind.type = QUERY_TEXT;
 	}
 	if (v.null)
@@ -229,12 +230,12 @@ static struct value in_value(struct eval_scalar *s, const struct expr *e)
 /* AND if `stop` is false, OR if it is true: the first operand equal to `stop` decides. */
 static struct value logic_value(struct eval_scalar *s, const struct expr *e, bool stop)
 {
-	struct value a = value_of(s, e->arg[0]), b;
+	struct value a = scalar_of(s, e->arg[0]), b;
 
 	assert(e->arg_count == 2);
 	if (!a.null && !!a.i == stop)
 		return bool_value(stop);
-	b = value_of(s, e->arg[1]);
+	b = scalar_of(s, e->arg[1]);
 	if (!b.null && !!b.i == stop)
 		return bool_value(stop);
 	return a.null || b.null ? unknown : bool_value(!stop);
@@ -275,7 +276,7 @@ static struct value arith_value(const struct expr *e, enum expr_arith op, const 
 static struct value branch_value(struct eval_scalar *s, const struct expr *e,
 				 const struct expr *branch)
 {
-	struct value v = value_of(s, branch);
+	struct value v = scalar_of(s, branch);
 
 	if (!v.null && e->type.type == QUERY_FLOAT)
 		v.f = as_float(branch->type, &v);
@@ -307,7 +308,7 @@ static struct value number_call(const struct expr *e, const struct value *a, con
 
 static struct value text_call(struct eval_scalar *s, const struct expr *e, const struct value *a)
 {
-	struct value v = as_text(s, e->arg[0]->type, a);
+	struct value v = text_operand(s, e->arg[0]->type, a);
 	int r;
 
 	if (v.null)
@@ -329,9 +330,9 @@ static struct value call_value(struct eval_scalar *s, const struct expr *e)
 	if (e->function == FUNCTION_COALESCE)
 		return coalesce_value(s, e);
 	assert(e->arg_count == 1 || e->arg_count == 2);
-	a = value_of(s, e->arg[0]);
+	a = scalar_of(s, e->arg[0]);
 	if (e->arg_count > 1)
-		b = value_of(s, e->arg[1]);
+		b = scalar_of(s, e->arg[1]);
 	if (a.null || b.null)
 		return unknown;
 	switch (e->function) {
@@ -354,7 +355,7 @@ static struct value user_value(struct eval_scalar *s, const struct expr *e)
 {
 	bool by_id = s->at == SCALAR_ID && expr_is_id(e->arg[0]);
 	struct value key = by_id ? (struct value){.null = s->id < 0, .i = s->id}
-				 : value_of(s, e->arg[0]),
+				 : scalar_of(s, e->arg[0]),
 		     v = unknown;
 
 	if (!key.null)
@@ -365,7 +366,7 @@ static struct value user_value(struct eval_scalar *s, const struct expr *e)
 static struct value operator_value(struct eval_scalar *s, const struct expr *e)
 {
 	static const struct value zero = {0};
-	struct value a = value_of(s, e->arg[0]), b;
+	struct value a = scalar_of(s, e->arg[0]), b;
 
 	if (e->kind == EXPR_IS_NULL)
 		return bool_value(a.null);
@@ -383,13 +384,13 @@ static struct value operator_value(struct eval_scalar *s, const struct expr *e)
 		return bool_value(((uint64_t)a.i & e->mask) == e->bits);
 	default:
 		assert(e->kind == EXPR_ARITH);
-		b = value_of(s, e->arg[1]);
+		b = scalar_of(s, e->arg[1]);
 		return b.null ? unknown
 			      : arith_value(e, e->arith, &a, e->arg[0]->type, &b, e->arg[1]->type);
 	}
 }
 
-static struct value value_of(struct eval_scalar *s, const struct expr *e)
+static struct value scalar_of(struct eval_scalar *s, const struct expr *e)
 {
 	int64_t id;
 
@@ -434,6 +435,6 @@ static struct value value_of(struct eval_scalar *s, const struct expr *e)
 int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	s->failed = 0;
-	*ret = value_of(s, e);
+	*ret = scalar_of(s, e);
 	return s->failed;
 }
