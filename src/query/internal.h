@@ -145,6 +145,8 @@ void parser_take(struct parser *p);
 bool parser_accept(struct parser *p, enum query_token_kind kind);
 bool parser_accept_word(struct parser *p, const char *word);
 int parser_expected(struct parser *p, const char *what);
+/* The same for functions that return a pointer: NULL. */
+#define parser_missing(p, what) ((void)parser_expected(p, what), (void *)NULL)
 struct node *query_parse_node(struct parser *p);
 bool word_is_keyword(const struct query_token *t);
 
