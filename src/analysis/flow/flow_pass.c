@@ -469,8 +469,7 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))});
 }
 
-/* True if calls may be missing in [from, to]. */
-static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
+bool flow_is_lost(const struct flow_state *s, int64_t from, int64_t to)
 {
 	/* the time of the losses is unknown */
 	if (s->run->lost_unknown || (s->run->lost && !s->loss_count))
@@ -520,9 +519,9 @@ static void pass_contest_lost(struct flow_state *s)
 	for (size_t i = 0; i < s->channel_count; i++) {
 		const struct flow_channel *c = &s->channels[i];
 
-		for (uint32_t e = c->chain; e != FLOW_NONE; e = g->edges[e].chain) {
+		for (uint32_t e = c->chain; e != FLOW_NONE && !c->deferred; e = g->edges[e].chain) {
 			if (flow_channel_counts(&s->streams, c, g->edges[e].from, g->edges[e].to) &&
-			    is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
+			    flow_is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
 				flow_graph_contest(g, e);
 		}
 	}
@@ -531,7 +530,7 @@ static void pass_contest_lost(struct flow_state *s)
 
 		if ((k->via == VIA_STORAGE || k->via == VIA_FUTEX || k->via == VIA_LOCK ||
 		     k->via == VIA_EVENTFD || k->via == VIA_PUBLISH) &&
-		    is_lost(s, g->nodes[k->from].start, flow_node_end(&g->nodes[k->to])))
+		    flow_is_lost(s, g->nodes[k->from].start, flow_node_end(&g->nodes[k->to])))
 			flow_graph_contest(g, e);
 	}
 }
@@ -633,6 +632,7 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 	flow_messages_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
+		flow_anchors_join(s, &s->channels[i], true);
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
 		flow_channel_clear(&s->streams, &s->channels[i]);

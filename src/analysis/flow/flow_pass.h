@@ -318,7 +318,7 @@ struct flow_state {
 	struct idmap object_of_version; /* file_id -> index */
 	struct map object_of;		/* generation -> index */
 	struct flow_channel *channels;
-	size_t channel_count, channel_cap;
+	size_t channel_count, channel_cap, logged; /* logged: calls in their logs */
 	struct map waiting; /* hash of addresses -> object waiting for its peer */
 
 	struct flow_file *files;
@@ -407,6 +407,8 @@ uint32_t flow_call_node(struct flow_state *s, struct flow_call *c);
 uint32_t flow_object(struct flow_state *s, int64_t file_id);
 /* The state of a regular file; NULL if it is not one. */
 struct flow_file *flow_file(struct flow_state *s, int64_t file_id);
+/* True if calls may be missing in [from, to]. */
+bool flow_is_lost(const struct flow_state *s, int64_t from, int64_t to);
 /* A new channel; FLOW_NONE after an error. */
 uint32_t flow_channel_new(struct flow_state *s, enum block_via via);
 static inline void flow_edge(struct flow_state *s, const struct flow_edge *e)
@@ -453,6 +455,17 @@ void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t objec
 
 /* A write that was still running: its bytes may be among those received. */
 void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
+
+/* flow_anchors.c */
+/* True if the calls of a channel whose positions are counted are to be collected, and joined at the end: some are missing. */
+bool flow_anchors_defer(const struct flow_state *s, struct flow_channel *c);
+/* Collects a call. Sets the item's position among the bytes of its own end. */
+void flow_anchors_take(struct flow_state *s, const struct flow_call *call, struct flow_channel *c,
+		       enum flow_side side, struct flow_item *item);
+/* The same of a send that did not end. */
+void flow_anchors_break(struct flow_state *s, struct flow_channel *c, int64_t start);
+/* Joins what was collected; `anchored`: it is complete, so that contents that occur once are known. */
+void flow_anchors_join(struct flow_state *s, struct flow_channel *c, bool anchored);
 
 /* flow_datagrams.c */
 /* True of a unix socket whose datagrams are joined by content, as several may send to its peer or to it. */

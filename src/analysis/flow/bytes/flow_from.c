@@ -183,7 +183,7 @@ static int64_t spot_file(const struct flow_state *s, uint32_t spot)
 				     : s->channels[spot].ends[FLOW_SEND].file_id;
 }
 
-/* True if both ends of a spot count its bytes in the same way, so that positions can be compared. */
+/* True if both ends of a spot count the same bytes in the same way, so that positions can be compared. */
 static bool is_comparable(const struct flow_state *s, uint32_t spot)
 {
 	const struct flow_channel *c;
@@ -191,7 +191,7 @@ static bool is_comparable(const struct flow_state *s, uint32_t spot)
 	if (spot & FLOW_SPOT_FILE)
 		return true;
 	c = &s->channels[spot];
-	return !c->messages && c->ends[0].known == c->ends[1].known;
+	return !c->messages && !c->deferred && c->ends[0].known == c->ends[1].known;
 }
 
 /* True if an edge is that of a message which a call sent among several, and not the one in the range. */
