@@ -673,6 +673,8 @@ void flow_state_free(struct flow_state *s)
 	free(s->losses);
 	free(s->loss_from);
 	free(s->takings);
+	free(s->agains);
+	map_free(&s->put);
 	free(s->acts);
 	idmap_free(&s->object_of_version);
 	map_free(&s->object_of);

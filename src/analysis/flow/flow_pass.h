@@ -248,6 +248,12 @@ struct flow_taking {
 	int64_t file_id, pos;
 };
 
+/* For --of: a thread put out the same bytes twice. That is evidence: it may have made them twice. */
+struct flow_again {
+	uint32_t first, second, spot; /* calls; where the second one put them */
+	int64_t pos, bytes;
+};
+
 #define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
 
 struct flow_clocks;
@@ -355,6 +361,9 @@ struct flow_state {
 	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
+	struct flow_again *agains;
+	size_t again_count, again_cap;
+	struct map put;		/* task and content -> the last call that put it out */
 	struct map sent_places; /* edge of one of several messages of a call -> its place */
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams whose other end was not found */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_from.c: --of: all later locations of the bytes that some calls moved. A location is a call that took them, at
- * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Without
- * content the search ends in the first process.
+ * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Bytes that a
+ * process made itself are found again where the same thread puts them out once more. Without content the search ends in
+ * the first process.
  */
 #include <errno.h>
 #include <string.h>
@@ -74,7 +75,7 @@ int flow_from_calls(const char *text, struct buf *to)
 
 /* ---- the tree ---- */
 
-/* Edges over streams, and bytes that reads took from files, each by the node that it comes from. */
+/* Edges over streams, bytes that reads took from files, and those put out again, each by the node that it comes from. */
 struct from_lists {
 	uint32_t *first, *next;
 };
@@ -89,7 +90,7 @@ struct from_place {
 struct from_walk {
 	struct flow_verdicts *v;
 	struct answer_list *rows;
-	struct from_lists edges, takings;
+	struct from_lists edges, takings, agains;
 	struct map seen; /* places already listed */
 	int64_t origin;
 	uint64_t left_out;
@@ -125,12 +126,16 @@ static int lists_make(struct from_walk *w)
 
 	if (r >= 0)
 		r = lists_new(&w->takings, g->node_count, s->taking_count);
+	if (r >= 0)
+		r = lists_new(&w->agains, g->node_count, s->again_count);
 	for (size_t i = g->edge_count; i-- > 0 && r >= 0;) {
 		if (moves_bytes(&g->edges[i]))
 			lists_add(&w->edges, g->edges[i].from, i);
 	}
 	for (size_t i = s->taking_count; i-- > 0 && r >= 0;)
 		lists_add(&w->takings, s->takings[i].writer, i);
+	for (size_t i = s->again_count; i-- > 0 && r >= 0;)
+		lists_add(&w->agains, s->agains[i].first, i);
 	return r;
 }
 
@@ -206,6 +211,7 @@ static bool is_other_message(const struct flow_state *s, uint32_t edge, uint32_t
 }
 
 static void from_taken(struct from_walk *w, int depth, const struct from_place *p);
+static void from_again(struct from_walk *w, int depth, const struct flow_again *k);
 
 /* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
 static void from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
@@ -235,6 +241,19 @@ static void from_given(struct from_walk *w, int depth, uint32_t node, uint32_t s
 		if (first < last)
 			from_taken(w, depth, &p);
 	}
+	for (uint32_t i = spot == FLOW_NONE ? w->agains.first[node] : FLOW_NONE; i != FLOW_NONE;
+	     i = w->agains.next[i])
+		from_again(w, depth, &s->agains[i]);
+}
+
+/* A thread put out all bytes of a call once more. */
+static void from_again(struct from_walk *w, int depth, const struct flow_again *k)
+{
+	if (!from_is_new(w, depth, k->second, k->pos, k->bytes))
+		return;
+	from_row(w, depth, k->second, "equal content", spot_file(w->v->s, k->spot), k->pos,
+		 k->bytes);
+	from_given(w, depth + 1, k->second, FLOW_NONE, 0, 0);
 }
 
 /* The spot through which bytes entered their process; FLOW_NONE: unknown. */
@@ -361,6 +380,8 @@ int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *r
 	free(w.edges.next);
 	free(w.takings.first);
 	free(w.takings.next);
+	free(w.agains.first);
+	free(w.agains.next);
 	map_free(&w.seen);
 	return r < 0 ? r : v->r;
 }
