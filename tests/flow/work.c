@@ -315,28 +315,39 @@ static void locks(void)
 		;
 }
 
+/* A child opens the file that a call published. */
+static void opened(const char *name, const char *call)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		close(open(name, O_RDONLY));
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	say("edge publish %d:%s %d:openat:count=0", getpid(), call, child);
+}
+
 static void publishes(void)
 {
 	int fd = open("pub.tmp", O_CREAT | O_RDWR, 0600);
-	pid_t child;
+	char name[32];
 
 	close(fd);
 	rename("pub.tmp", "pub.done");
-	child = fork();
-	if (!child) {
-		close(open("pub.done", O_RDONLY));
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
-	say("edge publish %d:rename:count=0 %d:openat:count=0", getpid(), child);
+	opened("pub.done", "rename:count=0");
 	link("pub.done", "pub.too");
-	child = fork();
-	if (!child) {
-		close(open("pub.too", O_RDONLY));
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
-	say("edge publish %d:link:count=0 %d:openat:count=0", getpid(), child);
+	opened("pub.too", "link:count=0");
+	close(open("pub.one", O_CREAT | O_RDWR, 0600));
+	close(open("pub.two", O_CREAT | O_RDWR, 0600));
+	renameat2(AT_FDCWD, "pub.one", AT_FDCWD, "pub.two", RENAME_EXCHANGE);
+	opened("pub.one", "renameat2:count=0");
+	opened("pub.two", "renameat2:count=0");
+	fd = open(".", O_TMPFILE | O_RDWR, 0600);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	linkat(AT_FDCWD, name, AT_FDCWD, "pub.linked", AT_SYMLINK_FOLLOW);
+	close(fd);
+	opened("pub.linked", "linkat:count=0");
 }
 
 /* A process makes another one's writes durable. */

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/flow/flow_pass.h"
@@ -198,16 +199,50 @@ struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
 	return dims_file_name(s->dims, flow_object_file(s, object));
 }
 
+/* The file of "/proc/self/fd/3", as open(2) has it for files of O_TMPFILE; NULL: another path, or not known. */
+static struct flow_file *files_of_descriptor(struct flow_state *s, const struct flow_call *c)
+{
+	static const char folder[] = "/proc/self/fd/";
+	struct bytes name = dims_file_name(s->dims, c->file_id);
+	size_t at = sizeof(folder) - 1;
+	struct flow_opened of;
+	int64_t fd = 0;
+
+	if (name.len <= at || name.len > at + 9 || memcmp(name.data, folder, at) != 0)
+		return NULL;
+	for (; at < name.len; at++) {
+		if (name.data[at] < '0' || name.data[at] > '9')
+			return NULL;
+		fd = fd * 10 + name.data[at] - '0';
+	}
+	if (!flow_opened_has(s, s->tasks[c->task].process_id, fd, &of) || of.object == FLOW_NONE ||
+	    s->objects[of.object].kind != FLOW_IS_FILE)
+		return NULL;
+	return &s->files[s->objects[of.object].file];
+}
+
 static void files_published(struct flow_state *s, struct flow_call *c)
 {
-	/* the second file is the one that had the name before */
-	struct flow_file *f = flow_file(s, c->file_id) ?: flow_file(s, c->file2_id);
+	struct flow_file *f = flow_file(s, c->file_id), *second = flow_file(s, c->file2_id);
+	bool linked = !strncmp(op_def(c->op)->name, "link", 4),
+	     swapped = !linked && c->flags & RENAME_EXCHANGE;
 
+	if (!f && linked) {
+		f = files_of_descriptor(s, c);
+		if (f) /* it had no name */
+			f->renamed = c->file2_id;
+	}
+	/* the second file is the one that had the name before, or has the first one's name now */
+	f = f ?: second;
 	if (!f)
 		return;
 	f->published = flow_call_node(s, c);
-	if (strncmp(op_def(c->op)->name, "link", 4) != 0)
+	if (!linked)
 		f->renamed = c->file2_id;
+	if (!swapped || !second)
+		return;
+	second->published = f->published;
+	second->renamed = c->file_id;
 }
 
 static void files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
