@@ -350,6 +350,26 @@ static void publishes(void)
 	opened("pub.linked", "linkat:count=0");
 }
 
+/* The same by msync() of the first page: the other write is not in it. */
+static void mapped_sync(void)
+{
+	int fd = open("mapped", O_CREAT | O_RDWR, 0600);
+	pid_t child;
+	char *map;
+
+	ftruncate(fd, 8192);
+	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	child = fork();
+	if (!child)
+		_exit(pwrite(fd, data, 100, 0) + pwrite(fd, data, 100, 4096) != 200);
+	waitpid(child, NULL, 0);
+	msync(map, 4096, MS_ASYNC);
+	msync(map, 4096, MS_SYNC);
+	munmap(map, 8192);
+	close(fd);
+	say("edge sync %d:pwrite64:count=0 %d:msync:count=1", child, getpid());
+}
+
 /* A process makes another one's writes durable. */
 static void syncs(void)
 {
@@ -362,6 +382,7 @@ static void syncs(void)
 	fsync(fd);
 	close(fd);
 	say("edge sync %d:pwrite64:count=0 %d:fsync:count=0", child, getpid());
+	mapped_sync();
 }
 
 static void execs(void)

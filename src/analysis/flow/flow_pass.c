@@ -67,6 +67,7 @@ static const struct {
 	{"linkat", FLOW_RENAME},
 	{"fsync", FLOW_FSYNC},
 	{"fdatasync", FLOW_FSYNC},
+	{"msync", FLOW_MSYNC},
 	{"truncate", FLOW_TRUNCATE},
 	{"ftruncate", FLOW_TRUNCATE},
 	{"futex", FLOW_FUTEX},
@@ -356,11 +357,12 @@ static void (*const pass_acts[FLOW_ACTS])(struct flow_state *s, struct flow_call
 	[FLOW_CONNECT] = flow_sockets_take, [FLOW_ACCEPT] = flow_sockets_take,
 	[FLOW_PAIR] = flow_sockets_take,    [FLOW_OPEN] = pass_opened,
 	[FLOW_RENAME] = flow_files_take,    [FLOW_FSYNC] = flow_files_take,
-	[FLOW_TRUNCATE] = flow_files_take,  [FLOW_FLOCK] = flow_locks_take,
-	[FLOW_FCNTL] = flow_locks_take,	    [FLOW_DUP] = flow_locks_take,
-	[FLOW_CLOSE] = flow_locks_take,	    [FLOW_MAP] = flow_mapped_take,
-	[FLOW_UNMAP] = flow_mapped_take,    [FLOW_PROTECT] = flow_mapped_take,
-	[FLOW_REMAP] = flow_mapped_take,    [FLOW_EVENTFD] = flow_eventfd_made,
+	[FLOW_MSYNC] = flow_files_take,	    [FLOW_TRUNCATE] = flow_files_take,
+	[FLOW_FLOCK] = flow_locks_take,	    [FLOW_FCNTL] = flow_locks_take,
+	[FLOW_DUP] = flow_locks_take,	    [FLOW_CLOSE] = flow_locks_take,
+	[FLOW_MAP] = flow_mapped_take,	    [FLOW_UNMAP] = flow_mapped_take,
+	[FLOW_PROTECT] = flow_mapped_take,  [FLOW_REMAP] = flow_mapped_take,
+	[FLOW_EVENTFD] = flow_eventfd_made,
 };
 
 static void pass_act(struct flow_state *s, struct flow_call *c)

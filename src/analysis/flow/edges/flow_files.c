@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_files.c: edges through files: from a write to a later read of the same bytes, from a rename or link to a later
- * open of the file, from writes to the fsync that covers them.
+ * open of the file, from writes to the fsync or msync that covers them.
  *
  * A read gets an edge from the last write of each task whose bytes it returned; program order implies that task's
  * earlier writes. An edge is certain if the write had ended when the read began and no other write to these bytes
@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "analysis/flow/flow_pass.h"
 #include "base/array.h"
@@ -80,11 +81,11 @@ static void files_follow(struct flow_state *s, struct flow_call *c, int64_t file
 						      .pos = e->from}));
 }
 
-static void files_read(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
-		       int64_t file_id, int64_t pos)
+/* The call depends on those that wrote bytes [pos, to) last. */
+static void files_depend(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
+			 enum block_via via, int64_t file_id, int64_t pos, int64_t to)
 {
 	struct flow_taken list[WRITERS_MAX];
-	int64_t to = pos + c->bytes;
 	struct flow_extent e;
 	size_t count = 0;
 
@@ -95,7 +96,7 @@ static void files_read(struct flow_state *s, struct flow_call *c, const struct f
 
 		e.writer &= ~FLOW_OVERLAPPED;
 		files_taken(s, c, list, &count, &e, contested);
-		if (s->from.count)
+		if (s->from.count && via == VIA_STORAGE)
 			files_follow(s, c, file_id, &e, contested);
 	}
 	for (size_t i = 0; i < count; i++)
@@ -104,7 +105,7 @@ static void files_read(struct flow_state *s, struct flow_call *c, const struct f
 						 .pos = list[i].pos,
 						 .bytes = list[i].bytes,
 						 .file_id = file_id,
-						 .via = VIA_STORAGE,
+						 .via = (uint8_t)via,
 						 .certain = !list[i].contested});
 }
 
@@ -180,7 +181,7 @@ void flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 	if (known && side == FLOW_SEND)
 		files_written(s, c, f, pos);
 	else if (known)
-		files_read(s, c, f, file_id, pos);
+		files_depend(s, c, f, VIA_STORAGE, file_id, pos, pos + c->bytes);
 	flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
 }
 
@@ -282,6 +283,14 @@ static void files_synced(struct flow_state *s, struct flow_call *c, struct flow_
 	f->unkept = 0;
 }
 
+/* Only of the bytes in its range; those stored through the mapping are by no call. */
+static void files_msynced(struct flow_state *s, struct flow_call *c, struct flow_file *f)
+{
+	if (c->flags & MS_SYNC && c->pos >= 0 && c->pos <= FLOW_POS_MAX && c->size > 0 &&
+	    c->size <= FLOW_POS_MAX)
+		files_depend(s, c, f, VIA_SYNC, c->file_id, c->pos, c->pos + c->size);
+}
+
 void flow_files_take(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_file *f;
@@ -297,6 +306,8 @@ void flow_files_take(struct flow_state *s, struct flow_call *c)
 		files_opened(s, c, f);
 	else if (f && c->act == FLOW_FSYNC)
 		files_synced(s, c, f);
+	else if (f && c->act == FLOW_MSYNC)
+		files_msynced(s, c, f);
 	else if (f)
 		files_cut(s, f, MAX(c->size, (int64_t)0));
 }
