@@ -371,6 +371,8 @@ struct flow_state {
 	uint64_t unfollowed; /* calls that moved datagrams whose other end was not found */
 	/* messages that were altered or dropped, or not sent on, where content does not show which */
 	uint64_t unfollowed_messages;
+	/* streams of processes that also move messages: their hashes alone do not show which messages are in them */
+	uint64_t undivided;
 	uint64_t unplaced;  /* calls on streams that began before recording */
 	uint64_t alone;	    /* calls on streams whose other end was not recorded */
 	uint64_t forgotten; /* ranges of files beyond the limit */
