@@ -416,12 +416,21 @@ static bool pass_call(struct flow_state *s, const struct batch *b, uint32_t row,
 	return true;
 }
 
+/* A call of --of or --past. */
+static void pass_root(struct flow_state *s, struct flow_call *c)
+{
+	if (flow_call_node(s, c) == FLOW_NONE)
+		return;
+	flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
+	flow_failed(s, array_add(s->roots, s->root_count, s->root_cap,
+				 (struct flow_root){c->node, c->file_id, c->pos, c->bytes}));
+}
+
 static void pass_take(struct flow_state *s, struct flow_call *c)
 {
 	s->calls++;
-	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL) &&
-	    flow_call_node(s, c) != FLOW_NONE)
-		flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
+	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL))
+		pass_root(s, c);
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
 		flow_requests_take(s, c);
@@ -675,6 +684,7 @@ void flow_state_free(struct flow_state *s)
 	free(s->losses);
 	free(s->loss_from);
 	free(s->takings);
+	free(s->roots);
 	free(s->agains);
 	map_free(&s->put);
 	free(s->acts);

@@ -242,6 +242,12 @@ struct flow_moved {
 	struct bytes address; /* of the other end; empty: not known, or there is none */
 };
 
+/* For --of: a call to start from, and what it moved. */
+struct flow_root {
+	uint32_t node;
+	int64_t file_id, pos, bytes; /* pos -1: not known */
+};
+
 /* For --of: a read returned bytes that a write stored, even if others have since written to the range. */
 struct flow_taking {
 	uint32_t writer, reader, bytes;
@@ -361,6 +367,8 @@ struct flow_state {
 	/* receives that ended before their send began, by the same clock */
 	uint64_t contradictions;
 	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
+	struct flow_root *roots; /* in the order in which they ended */
+	size_t root_count, root_cap;
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
 	struct flow_again *agains;

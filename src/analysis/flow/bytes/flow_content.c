@@ -462,6 +462,8 @@ void flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot
 	}
 	if (side == FLOW_SEND)
 		flow_call_node(s, c);
+	else if (s->root_count && s->roots[s->root_count - 1].node == c->node)
+		s->roots[s->root_count - 1].pos = pos;
 	if (spot & FLOW_SPOT_FILE)
 		content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side, pos);
 	else

@@ -342,39 +342,31 @@ static void from_taken(struct from_walk *w, int depth, const struct from_place *
 	from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
-/* The nodes of the calls to start from, in the order in which they ended. */
-static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
+/* A call to start from. What it took in, its process may have put out. */
+static void from_root(struct from_walk *w, const struct flow_root *x)
 {
-	size_t at = 0;
-	uint64_t row, node;
+	const struct flow_state *s = w->v->s;
+	const struct from_place p = {x->node, x->file_id, x->pos, x->bytes, NULL};
+	uint32_t spot = spot_of(s, x->file_id);
 
-	*ret_count = 0;
-	*ret = malloc((from->count + 1) * sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	while (map_next(from, &at, &row, &node)) {
-		if (node)
-			(*ret)[(*ret_count)++] = (uint32_t)node - 1;
-	}
-	array_sort(*ret, *ret_count, order_u32);
-	return 0;
+	if (!from_is_new(w, 0, x->node, -1, -1))
+		return;
+	from_row(w, 0, x->node, NULL, x->file_id, x->pos, x->bytes);
+	from_given(w, 1, x->node, FLOW_NONE, 0, 0);
+	if (op_way(s->graph.nodes[x->node].op) != OP_WAY_IN || spot == FLOW_NONE ||
+	    (x->pos < 0 && !flow_spot_messages(w->v, spot)))
+		return;
+	from_put_aside(w, 1, &w->v->stored, &p);
+	from_put_aside(w, 1, &w->v->sent, &p);
 }
 
 int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out)
 {
 	struct from_walk w = {.v = v, .rows = rows};
-	_cleanup_free_ uint32_t *roots = NULL;
-	size_t count = 0;
 	int r = lists_make(&w);
 
-	if (r >= 0)
-		r = from_roots(&v->s->from, &roots, &count);
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		if (!from_is_new(&w, 0, roots[i], -1, -1))
-			continue;
-		from_row(&w, 0, roots[i], NULL, -1, -1, -1);
-		from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
-	}
+	for (size_t i = 0; i < v->s->root_count && r >= 0; i++)
+		from_root(&w, &v->s->roots[i]);
 	*ret_left_out = w.left_out + v->s->from_left_out;
 	free(w.edges.first);
 	free(w.edges.next);
