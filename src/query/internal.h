@@ -30,11 +30,19 @@ struct query_source {
 
 /* Records an error about the bytes [pos, pos + len), unless one was recorded before. Returns the error's code. */
 int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
+/* The same at something with a pos and a len, for functions that return a pointer: NULL. */
+#define query_fail_at(s, at, ...) \
+	((void)query_fail(s, (at)->pos, (at)->len, __VA_ARGS__), (void *)NULL)
 int query_fail_memory(struct query_source *s);
 /* Like arena_alloc(), and records a failure. */
 void *query_alloc(struct query_source *s, size_t count, size_t size);
 #define query_make(s, type)	    ((type *)query_alloc(s, 1, sizeof(type)))
 #define query_array(s, count, type) ((type *)query_alloc(s, count, sizeof(type)))
+
+/* Makes room for one more item of an array in the arena. 0, or -ENOMEM, which is recorded. */
+#define query_grow(s, items, count, cap) \
+	query_grow_array(s, (void **)&(items), count, &(cap), sizeof(*(items)))
+int query_grow_array(struct query_source *s, void **items, size_t count, size_t *cap, size_t size);
 
 /* ---- lex.c ---- */
 
@@ -137,6 +145,8 @@ void parser_take(struct parser *p);
 bool parser_accept(struct parser *p, enum query_token_kind kind);
 bool parser_accept_word(struct parser *p, const char *word);
 int parser_expected(struct parser *p, const char *what);
+/* The same for functions that return a pointer: NULL. */
+#define parser_missing(p, what) ((void)parser_expected(p, what), (void *)NULL)
 struct node *query_parse_node(struct parser *p);
 bool word_is_keyword(const struct query_token *t);
 
@@ -283,8 +293,9 @@ struct expr *check_compare(struct query_checker *c, struct node *n);
 struct expr *check_arith(struct query_checker *c, struct node *n, const struct query_kind *hint);
 /* True if values of the two types can be compared. */
 bool kinds_agree(struct query_kind a, struct query_kind b);
-int check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
-		   const struct expr *b);
+/* Records why two operands do not agree; NULL. */
+void *check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
+		     const struct expr *b);
 bool kind_has_order(struct query_kind k);
 bool kind_is_number(struct query_kind k); /* INT, UINT, FLOAT, DUR, SIZE */
 /* "a duration", "an errno" */

@@ -300,6 +300,10 @@ static int print_edges(const struct flow_view *f)
 		       "not "
 		       "alone\n",
 		       "", format_counted(f->s->unfollowed_messages, "message").s);
+	if (f->s->undivided)
+		printf("%17s%s may relay messages, which hashes alone do not show: weir "
+		       "record --content=bytes\n",
+		       "", format_counted(f->s->undivided, "connection").s);
 	if (flow_mapped_unseen(f->s, -1))
 		printf("%17sfiles were mapped for writing and not read afterwards: what was stored "
 		       "in "

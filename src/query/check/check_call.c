@@ -15,10 +15,8 @@ static const char *const signatures[] = {
 static struct expr *check_call_wrong(struct query_checker *c, const struct node *n,
 				     const struct expr *e, const char *want)
 {
-	if (!c->s->failed)
-		query_fail(c->s, n->pos, n->len, "expected %s, but this is %s", want,
-			   query_kind_text(e->type));
-	return NULL;
+	return query_fail_at(c->s, n, "expected %s, but this is %s", want,
+			     query_kind_text(e->type));
 }
 
 /* An operand converted to text: names of files, words of codes. */
@@ -66,14 +64,10 @@ static struct expr *check_bucket(struct query_checker *c, struct node *n)
 		struct expr like = *x;
 
 		like.type = k;
-		check_disagree(c, w, &like, width);
-		return NULL;
+		return check_disagree(c, w, &like, width);
 	}
-	if (!is_const(width) || width->value.i <= 0) {
-		query_fail(c->s, w->pos, w->len,
-			   "the width of a bucket must be a constant above 0");
-		return NULL;
-	}
+	if (!is_const(width) || width->value.i <= 0)
+		return query_fail_at(c->s, w, "the width of a bucket must be a constant above 0");
 	return expr_make_call(c->s, FUNCTION_BUCKET, x->type, n, x, width);
 }
 
@@ -117,10 +111,8 @@ static struct expr *check_bit_function(struct query_checker *c, struct node *n,
 		return NULL;
 	if (a->type.type != QUERY_INT && a->type.type != QUERY_UINT)
 		return check_call_wrong(c, n->first, a, "a whole number");
-	if (b->type.type != a->type.type) {
-		check_disagree(c, n, a, b);
-		return NULL;
-	}
+	if (b->type.type != a->type.type)
+		return check_disagree(c, n, a, b);
 	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, b);
 }
 
@@ -137,17 +129,17 @@ static int alike(struct query_checker *c, struct node *n, struct node *x, struct
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL) {
 		*ret_kind = a->type.type == QUERY_NULL ? b->type : a->type;
 		if (ret_kind->type == QUERY_NULL)
-			return query_fail(c->s, n->pos, n->len, "both values are null");
+			query_fail(c->s, n->pos, n->len, "both values are null");
 	} else if (a->type.type == b->type.type && kinds_agree(a->type, b->type)) {
 		*ret_kind = a->type;
 		if (a->type.type == QUERY_UINT || a->type.type == QUERY_INT)
 			*ret_kind = query_kind_of(a->type.type);
 	} else {
-		return check_disagree(c, n, a, b);
+		check_disagree(c, n, a, b);
 	}
 	*ret_a = a;
 	*ret_b = b;
-	return 0;
+	return c->s->failed;
 }
 
 static struct expr *check_coalesce(struct query_checker *c, struct node *n)
@@ -165,10 +157,8 @@ static struct expr *check_case(struct query_checker *c, struct node *n)
 	struct expr *cond, *a, *b, *e;
 	struct query_kind k;
 
-	if (n->count != 3) {
-		query_fail(c->s, n->pos, n->len, "if(condition, a, b) takes three operands");
-		return NULL;
-	}
+	if (n->count != 3)
+		return query_fail_at(c->s, n, "if(condition, a, b) takes three operands");
 	cond = check_condition(c, n->first);
 	if (!cond || alike(c, n, n->first->next, n->first->next->next, &a, &b, &k) < 0)
 		return NULL;
@@ -252,11 +242,9 @@ struct expr *check_call(struct query_checker *c, struct node *n, const struct qu
 	}
 	assert(f < FUNCTION_COUNT);
 	takes = strchr(signatures[f], ',') ? 2 : 1;
-	if (n->count != takes) {
-		query_fail(c->s, n->pos, n->len, "%s takes %s", signatures[f],
-			   takes == 2 ? "two operands" : "one operand");
-		return NULL;
-	}
+	if (n->count != takes)
+		return query_fail_at(c->s, n, "%s takes %s", signatures[f],
+				     takes == 2 ? "two operands" : "one operand");
 	switch ((enum query_function)f) {
 	case FUNCTION_BUCKET:
 		return check_bucket(c, n);

@@ -49,10 +49,8 @@ static struct expr *check_literal_number(struct query_checker *c, struct node *n
 	if (num->type == QUERY_UINT && !negative)
 		return expr_make_int(c->s, query_kind_of(QUERY_UINT), n, value);
 	/* INT64_MIN: its digits without the sign do not fit */
-	if (num->type == QUERY_UINT && value != INT64_MIN) {
-		query_fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
-		return NULL;
-	}
+	if (num->type == QUERY_UINT && value != INT64_MIN)
+		return query_fail_at(c->s, n, "the number exceeds 64 bits");
 	if (negative && value != INT64_MIN)
 		value = -value;
 	if (num->type == QUERY_DUR || num->type == QUERY_SIZE)
@@ -84,11 +82,9 @@ struct expr *check_negative(struct query_checker *c, struct node *n, const struc
 	e = check_expr(c, a, hint);
 	if (!e)
 		return NULL;
-	if (!kind_is_number(e->type) || e->type.type == QUERY_UINT) {
-		query_fail(c->s, a->pos, a->len, "'-' needs a number, but this is %s",
-			   query_kind_text(e->type));
-		return NULL;
-	}
+	if (!kind_is_number(e->type) || e->type.type == QUERY_UINT)
+		return query_fail_at(c->s, a, "'-' needs a number, but this is %s",
+				     query_kind_text(e->type));
 	if (is_const(e) && e->type.type != QUERY_FLOAT && e->value.i != INT64_MIN)
 		return expr_make_int(c->s, e->type, n, -e->value.i);
 	if (is_const(e) && e->type.type == QUERY_FLOAT)
@@ -203,11 +199,10 @@ struct expr *check_string(struct query_checker *c, struct node *n, const struct 
 	if (hint && hint->type == QUERY_TIME) {
 		if (when_parse((const char *)n->text.data, n->text.len, NULL, &ns) == 0)
 			return expr_make_int(c->s, *hint, n, ns);
-		query_fail(
-			c->s, n->pos, n->len,
+		return query_fail_at(
+			c->s, n,
 			"not a point in time; write \"2026-11-21 14:00:03.5\" (local, or with Z or "
 			"+01:00)");
-		return NULL;
 	}
 	e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_TEXT), n);
 	if (!e)

@@ -19,50 +19,35 @@ struct match_values {
 	size_t count, cap;
 };
 
-static bool add_value(struct query_checker *c, struct match_values *v, const struct value *value)
+static int add_value(struct query_checker *c, struct match_values *v, const struct value *value)
 {
-	if (v->count == v->cap) {
-		size_t cap = v->cap ? v->cap * 2 : 16;
-		struct value *list = query_array(c->s, cap, struct value);
-
-		if (!list)
-			return false;
-		if (v->count)
-			memcpy(list, v->list, v->count * sizeof(*list));
-		v->list = list;
-		v->cap = cap;
-	}
-	assert(v->count < v->cap);
+	if (query_grow(c->s, v->list, v->count, v->cap) < 0)
+		return c->s->failed;
 	v->list[v->count++] = *value;
-	return true;
+	return 0;
 }
 
 /* Adds %file, with the meaning that -e gives it. */
-static bool check_match_add_set(struct query_checker *c, struct match_values *v,
-				const struct node *n, const struct query_kind *k)
+static int check_match_add_set(struct query_checker *c, struct match_values *v,
+			       const struct node *n, const struct query_kind *k)
 {
 	struct select s = {0};
 	struct error err = {0};
 	char text[64];
-	bool good = true;
 
-	if (k->type != QUERY_CODE || strcmp(k->vocab, "op")) {
-		query_fail(c->s, n->pos, n->len, "%.*s is a set of calls: op in %.*s",
-			   (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
-			   (const char *)n->text.data);
-		return false;
-	}
+	if (k->type != QUERY_CODE || strcmp(k->vocab, "op"))
+		return query_fail(c->s, n->pos, n->len, "%.*s is a set of calls: op in %.*s",
+				  (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+				  (const char *)n->text.data);
 	snprintf(text, sizeof(text), "%.*s", (int)n->text.len, (const char *)n->text.data);
-	if (select_ops(&s, text, &err) < 0) {
-		query_fail(c->s, n->pos, n->len, "%s", err.message);
-		return false;
-	}
-	for (uint32_t code = 0; good && code < OP_CODE_CALLS; code++) {
+	if (select_ops(&s, text, &err) < 0)
+		return query_fail(c->s, n->pos, n->len, "%s", err.message);
+	for (uint32_t code = 0; !c->s->failed && code < OP_CODE_CALLS; code++) {
 		if (op_def(code) && select_op(&s, code))
-			good = add_value(c, v, &(struct value){.i = code});
+			add_value(c, v, &(struct value){.i = code});
 	}
 	select_free(&s);
-	return good;
+	return c->s->failed;
 }
 
 static int by_int(const void *a, const void *b)
@@ -113,32 +98,24 @@ static struct expr *element(struct query_checker *c, struct node *n, const struc
 {
 	struct expr *e;
 
-	if (n->kind == NODE_NAME && what->type.type == QUERY_TEXT && !name_resolves(c, n)) {
-		query_fail(c->s, n->pos, n->len, "text must be quoted: \"%.*s\"",
-			   (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
-		return NULL;
-	}
+	if (n->kind == NODE_NAME && what->type.type == QUERY_TEXT && !name_resolves(c, n))
+		return query_fail_at(c->s, n, "text must be quoted: \"%.*s\"",
+				     (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
 	e = check_expr(c, n, &what->type);
 	if (!e)
 		return NULL;
-	if (e->type.type == QUERY_NULL) {
-		query_fail(c->s, n->pos, n->len,
-			   "null never matches in a list; write ... || %.*s is null",
-			   (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
-		return NULL;
-	}
-	if (!is_const(e)) {
-		query_fail(c->s, n->pos, n->len,
-			   "a list may contain only constants; write x == a || x == b");
-		return NULL;
-	}
+	if (e->type.type == QUERY_NULL)
+		return query_fail_at(c->s, n,
+				     "null never matches in a list; write ... || %.*s is null",
+				     (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
+	if (!is_const(e))
+		return query_fail_at(c->s, n,
+				     "a list may contain only constants; write x == a || x == b");
 	if (e->type.type == QUERY_INT && what->type.type == QUERY_FLOAT)
 		e->value.f = (double)e->value.i;
 	else if (!kinds_agree(what->type, e->type) || e->type.type == QUERY_FLOAT) {
-		if (e->type.type != what->type.type) {
-			check_disagree(c, n, what, e);
-			return NULL;
-		}
+		if (e->type.type != what->type.type)
+			return check_disagree(c, n, what, e);
 	}
 	return e;
 }
@@ -152,20 +129,14 @@ static struct expr *make_range(struct query_checker *c, const struct node *n, st
 	b = a ? check_expr(c, to, &what->type) : NULL;
 	if (!b)
 		return NULL;
-	if (!kinds_agree(what->type, a->type)) {
-		check_disagree(c, n, what, a);
-		return NULL;
-	}
-	if (!kinds_agree(what->type, b->type)) {
-		check_disagree(c, n, what, b);
-		return NULL;
-	}
-	if (!kind_has_order(what->type)) {
-		query_fail(c->s, n->pos, n->len,
-			   "%s has no order and therefore no ranges; write in (a, b)",
-			   query_kind_text(what->type));
-		return NULL;
-	}
+	if (!kinds_agree(what->type, a->type))
+		return check_disagree(c, n, what, a);
+	if (!kinds_agree(what->type, b->type))
+		return check_disagree(c, n, what, b);
+	if (!kind_has_order(what->type))
+		return query_fail_at(c->s, n,
+				     "%s has no order and therefore no ranges; write in (a, b)",
+				     query_kind_text(what->type));
 	if (is_const(a) && is_const(b) && query_kind_is_int(a->type) &&
 	    a->type.type == b->type.type &&
 	    (a->type.type == QUERY_UINT ? (uint64_t)a->value.i > (uint64_t)b->value.i
@@ -201,22 +172,20 @@ struct expr *check_in(struct query_checker *c, struct node *n)
 	if (!any)
 		return NULL;
 	if (what->type.type == QUERY_BOOL || what->type.type == QUERY_NULL ||
-	    !kinds_agree(what->type, what->type)) {
-		query_fail(c->s, n->first->pos, n->first->len, "%s cannot be compared with a list",
-			   query_kind_text(what->type));
-		return NULL;
-	}
+	    !kinds_agree(what->type, what->type))
+		return query_fail_at(c->s, n->first, "%s cannot be compared with a list",
+				     query_kind_text(what->type));
 	for (struct node *a = n->first->next; a; a = a->next) {
 		if (a->kind == NODE_DOTS) {
 			any[count] = make_range(c, n, what, a->first, a->first->next);
 			if (!any[count++])
 				return NULL;
 		} else if (a->kind == NODE_SET) {
-			if (!check_match_add_set(c, &v, a, &what->type))
+			if (check_match_add_set(c, &v, a, &what->type) < 0)
 				return NULL;
 		} else {
 			e = element(c, a, n, what);
-			if (!e || !add_value(c, &v, &e->value))
+			if (!e || add_value(c, &v, &e->value) < 0)
 				return NULL;
 		}
 	}
@@ -251,32 +220,25 @@ static const char *pattern_name(enum node_kind kind)
 				   : "a regular expression";
 }
 
-static bool check_pattern(struct query_checker *c, const struct node *n, enum node_kind kind)
+static int check_pattern(struct query_checker *c, const struct node *n, enum node_kind kind)
 {
-	if (n->kind != NODE_STRING) {
-		if (n->kind == NODE_NAME)
-			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%.*s\"",
-				   pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
-				   (const char *)n->text.data);
-		else
-			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
-				   pattern_name(kind),
-				   kind == NODE_GLOB   ? "*.log"
-				   : kind == NODE_LIKE ? "%.log"
-						       : "[.]log$");
-		return false;
-	}
-	if (n->text.len > REGEX_LEN_MAX) {
-		query_fail(c->s, n->pos, n->len, "%s has at most %d bytes", pattern_name(kind),
-			   REGEX_LEN_MAX);
-		return false;
-	}
+	if (n->kind == NODE_NAME)
+		return query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%.*s\"",
+				  pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
+				  (const char *)n->text.data);
+	if (n->kind != NODE_STRING)
+		return query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
+				  pattern_name(kind),
+				  kind == NODE_GLOB   ? "*.log"
+				  : kind == NODE_LIKE ? "%.log"
+						      : "[.]log$");
+	if (n->text.len > REGEX_LEN_MAX)
+		return query_fail(c->s, n->pos, n->len, "%s has at most %d bytes",
+				  pattern_name(kind), REGEX_LEN_MAX);
 	/* globs are matched as C strings */
-	if (kind == NODE_GLOB && memchr(n->text.data, '\0', n->text.len)) {
-		query_fail(c->s, n->pos, n->len, "a glob cannot contain \\x00");
-		return false;
-	}
-	return true;
+	if (kind == NODE_GLOB && memchr(n->text.data, '\0', n->text.len))
+		return query_fail(c->s, n->pos, n->len, "a glob cannot contain \\x00");
+	return 0;
 }
 
 /* Checks that PCRE accepts it; the evaluation compiles it again (pattern.c). */
@@ -325,8 +287,8 @@ static bool match_is_path(const struct node *subject, const struct expr *what)
  * At the beginning of a pattern "*x/" matches a single folder, and paths begin with "/": -P takes it for any folder.
  * A socket's name may begin with "unix:".
  */
-static bool check_first_folder(struct query_checker *c, const struct node *subject,
-			       const struct expr *what, const struct node *pattern)
+static int check_first_folder(struct query_checker *c, const struct node *subject,
+			      const struct expr *what, const struct node *pattern)
 {
 	struct bytes t = pattern->text;
 	const uint8_t *slash = t.len ? memchr(t.data, '/', t.len) : NULL;
@@ -335,12 +297,11 @@ static bool check_first_folder(struct query_checker *c, const struct node *subje
 
 	if (!first || t.data[0] != '*' || t.data[1] == '*' || memchr(t.data, ':', first) ||
 	    !match_is_path(subject, what))
-		return true;
-	query_fail(c->s, pattern->pos, pattern->len,
-		   "* does not match '/', and paths begin with /: write \"**%s%.*s\"",
-		   whole ? "" : "/", (int)MIN(t.len - whole, (size_t)64),
-		   (const char *)t.data + whole);
-	return false;
+		return 0;
+	return query_fail(c->s, pattern->pos, pattern->len,
+			  "* does not match '/', and paths begin with /: write \"**%s%.*s\"",
+			  whole ? "" : "/", (int)MIN(t.len - whole, (size_t)64),
+			  (const char *)t.data + whole);
 }
 
 static struct expr *make_match(struct query_checker *c, const struct node *n, struct expr *what,
@@ -352,8 +313,8 @@ static struct expr *make_match(struct query_checker *c, const struct node *n, st
 	char *copy;
 
 	assert((size_t)n->kind < ARRAY_SIZE(kinds));
-	if (!check_pattern(c, pattern, n->kind) ||
-	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, what, pattern)) ||
+	if (check_pattern(c, pattern, n->kind) < 0 ||
+	    (n->kind == NODE_GLOB && check_first_folder(c, n->first, what, pattern) < 0) ||
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
 		return NULL;
 	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);
@@ -375,12 +336,9 @@ struct expr *check_match(struct query_checker *c, struct node *n)
 	if (!what)
 		return NULL;
 	if (what->type.type != QUERY_TEXT && what->type.type != QUERY_CODE &&
-	    what->type.type != QUERY_ENTITY) {
-		query_fail(c->s, n->first->pos, n->first->len,
-			   "%s is searched for in text, but this is %s", pattern_name(n->kind),
-			   query_kind_text(what->type));
-		return NULL;
-	}
+	    what->type.type != QUERY_ENTITY)
+		return query_fail_at(c->s, n->first, "%s is searched for in text, but this is %s",
+				     pattern_name(n->kind), query_kind_text(what->type));
 	any = query_array(c->s, n->count, struct expr *);
 	if (!any)
 		return NULL;
@@ -436,12 +394,11 @@ static struct expr *only_ops(struct query_checker *c, struct node *n, const stru
 	if (!e || !w->ops)
 		return e;
 	assert(w->op_count > 0);
-	if (!name_resolves(c, &op)) {
-		query_fail(c->s, n->pos, n->len,
-			   "the meaning of bits depends on the operation, but op is not a field of "
-			   "the previous stage");
-		return NULL;
-	}
+	if (!name_resolves(c, &op))
+		return query_fail_at(
+			c->s, n,
+			"the meaning of bits depends on the operation, but op is not a field of "
+			"the previous stage");
 	what = check_name(c, &op);
 	if (what && of->row)
 		what->row = of->row;
@@ -459,12 +416,10 @@ static struct expr *check_match_has_word(struct query_checker *c, struct node *n
 	struct bit_word w;
 	char near[96];
 
-	if (!what->type.vocab) {
-		query_fail(
-			c->s, n->pos, n->len,
+	if (!what->type.vocab)
+		return query_fail_at(
+			c->s, n,
 			"only flags and status have names; write the bits as a number: has 0x40");
-		return NULL;
-	}
 	if (!bit_word_find(c->s, what->type.vocab, word, &w)) {
 		if (!c->s->failed)
 			query_fail(c->s, n->pos, n->len, "'%.*s' is not a value of %s%s",
@@ -472,11 +427,9 @@ static struct expr *check_match_has_word(struct query_checker *c, struct node *n
 				   what->type.vocab, nearest_bit(what->type.vocab, word, near));
 		return NULL;
 	}
-	if (!w.mask) {
-		query_fail(c->s, n->pos, n->len, "%.*s has no bits set; write %s == 0",
-			   (int)word.len, (const char *)word.data, what->type.vocab);
-		return NULL;
-	}
+	if (!w.mask)
+		return query_fail_at(c->s, n, "%.*s has no bits set; write %s == 0", (int)word.len,
+				     (const char *)word.data, what->type.vocab);
 	return only_ops(c, n, &w, what,
 			w.mask == w.bits ? has_bits(c, n, what, w.bits) : has_code(c, n, what, &w));
 }
@@ -491,10 +444,8 @@ static struct expr *check_match_has_words(struct query_checker *c, struct node *
 	for (size_t i = 0; i <= n->text.len; i++) {
 		if (i < n->text.len && n->text.data[i] != '|')
 			continue;
-		if (count == ARRAY_SIZE(all)) {
-			query_fail(c->s, n->pos, n->len, "more names than bits");
-			return NULL;
-		}
+		if (count == ARRAY_SIZE(all))
+			return query_fail_at(c->s, n, "more names than bits");
 		all[count] = check_match_has_word(c, n, what,
 						  (struct bytes){n->text.data + from, i - from});
 		if (!all[count++])
@@ -516,15 +467,11 @@ static struct expr *has_one(struct query_checker *c, struct node *n, struct expr
 	e = check_expr(c, n, &k);
 	if (!e)
 		return NULL;
-	if (!is_const(e) || (e->type.type != QUERY_UINT && e->type.type != QUERY_INT)) {
-		query_fail(c->s, n->pos, n->len, "expected a name (O_DIRECT) or a number (0x40)");
-		return NULL;
-	}
-	if (!e->value.i) {
-		query_fail(c->s, n->pos, n->len, "0 has no bits set; write %.*s == 0",
-			   (int)MIN(what->len, 40u), c->s->text + what->pos);
-		return NULL;
-	}
+	if (!is_const(e) || (e->type.type != QUERY_UINT && e->type.type != QUERY_INT))
+		return query_fail_at(c->s, n, "expected a name (O_DIRECT) or a number (0x40)");
+	if (!e->value.i)
+		return query_fail_at(c->s, n, "0 has no bits set; write %.*s == 0",
+				     (int)MIN(what->len, 40u), c->s->text + what->pos);
 	return has_bits(c, n, what, (uint64_t)e->value.i);
 }
 
@@ -546,16 +493,13 @@ struct expr *check_has(struct query_checker *c, struct node *n)
 
 	if (!what)
 		return NULL;
-	if (what->type.type == QUERY_TEXT || what->type.type == QUERY_ENTITY) {
-		query_fail(c->s, n->pos, n->len,
-			   "'has' tests bits; to search for part of a text write ~ \"*part*\"");
-		return NULL;
-	}
-	if (what->type.type != QUERY_UINT && what->type.type != QUERY_INT) {
-		query_fail(c->s, n->first->pos, n->first->len, "'has' tests bits, but this is %s",
-			   query_kind_text(what->type));
-		return NULL;
-	}
+	if (what->type.type == QUERY_TEXT || what->type.type == QUERY_ENTITY)
+		return query_fail_at(
+			c->s, n,
+			"'has' tests bits; to search for part of a text write ~ \"*part*\"");
+	if (what->type.type != QUERY_UINT && what->type.type != QUERY_INT)
+		return query_fail_at(c->s, n->first, "'has' tests bits, but this is %s",
+				     query_kind_text(what->type));
 	what = known_status(c, n->first, what);
 	all = query_array(c->s, n->count, struct expr *);
 	if (!what || !all)

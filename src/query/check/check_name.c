@@ -232,11 +232,8 @@ static struct expr *open_field(struct query_checker *c, const struct node *n)
 	assert(s->open && s->kind == SCOPE_FIELDS);
 	if (!e)
 		return NULL;
-	if (s->count >= QUERY_FIELDS_MAX) {
-		query_fail(c->s, n->pos, n->len, "a stage has more than %d fields",
-			   QUERY_FIELDS_MAX);
-		return NULL;
-	}
+	if (s->count >= QUERY_FIELDS_MAX)
+		return query_fail_at(c->s, n, "a stage has more than %d fields", QUERY_FIELDS_MAX);
 	name = query_array(c->s, n->text.len + 1, char);
 	if (!name)
 		return NULL;
@@ -274,12 +271,10 @@ struct expr *check_name(struct query_checker *c, struct node *n)
 		i = field_find(&c->scope, n->text);
 		if (i < 0)
 			i = field_by_function(&c->scope, n->text);
-		if (i == -2) {
-			query_fail(c->s, n->pos, n->len,
-				   "several fields are %.*s(...); specify which one",
-				   (int)n->text.len, (const char *)n->text.data);
-			return NULL;
-		}
+		if (i == -2)
+			return query_fail_at(c->s, n,
+					     "several fields are %.*s(...); specify which one",
+					     (int)n->text.len, (const char *)n->text.data);
 		e = i >= 0 ? field_expr(c, (size_t)i, n) : c->scope.open ? open_field(c, n) : NULL;
 	}
 	if (!e)

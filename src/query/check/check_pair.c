@@ -130,13 +130,11 @@ static int number_for_code(struct query_checker *c, const struct expr *code,
 			  query_kind_text(code->type));
 }
 
-int check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
-		   const struct expr *b)
+static int disagree(struct query_checker *c, const struct node *n, const struct expr *a,
+		    const struct expr *b)
 {
 	char x[48], y[48];
 
-	if (c->s->failed)
-		return c->s->failed;
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
 		return query_fail(
 			c->s, n->pos, n->len,
@@ -157,6 +155,13 @@ int check_disagree(struct query_checker *c, const struct node *n, const struct e
 	return query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s", check_pair_slice(c, a, x),
 			  query_kind_text(a->type), check_pair_slice(c, b, y),
 			  query_kind_text(b->type));
+}
+
+void *check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
+		     const struct expr *b)
+{
+	(void)disagree(c, n, a, b);
+	return NULL;
 }
 
 /* ---- pairs ---- */
@@ -232,25 +237,19 @@ struct expr *check_compare(struct query_checker *c, struct node *n)
 	/* flags == O_DIRECT */
 	if (b->kind == NODE_NAME && !name_resolves(c, b) && name_resolves(c, a)) {
 		x = check_expr(c, a, NULL);
-		if (x && x->type.type == QUERY_UINT && x->type.vocab) {
-			query_fail(c->s, n->pos, n->len,
-				   "%.*s is a set of bits; write %.*s has %.*s", (int)a->len,
-				   c->s->text + a->pos, (int)a->len, c->s->text + a->pos,
-				   (int)MIN(b->len, 64u), c->s->text + b->pos);
-			return NULL;
-		}
+		if (x && x->type.type == QUERY_UINT && x->type.vocab)
+			return query_fail_at(c->s, n, "%.*s is a set of bits; write %.*s has %.*s",
+					     (int)a->len, c->s->text + a->pos, (int)a->len,
+					     c->s->text + a->pos, (int)MIN(b->len, 64u),
+					     c->s->text + b->pos);
 	}
 	if (c->s->failed || check_pair(c, a, b, &x, &y) < 0)
 		return NULL;
-	if (!kinds_agree(x->type, y->type)) {
-		check_disagree(c, n, x, y);
-		return NULL;
-	}
-	if (n->op >= COMPARE_LT && !kind_has_order(x->type)) {
-		query_fail(c->s, n->pos, n->len, "%s has no order; compare it with == != in ~",
-			   query_kind_text(x->type));
-		return NULL;
-	}
+	if (!kinds_agree(x->type, y->type))
+		return check_disagree(c, n, x, y);
+	if (n->op >= COMPARE_LT && !kind_has_order(x->type))
+		return query_fail_at(c->s, n, "%s has no order; compare it with == != in ~",
+				     query_kind_text(x->type));
 	e = expr_make_binary(c->s, EXPR_COMPARE, query_kind_of(QUERY_BOOL), n, x, y);
 	if (e)
 		e->cmp = (enum expr_compare)n->op;

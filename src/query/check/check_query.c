@@ -217,9 +217,8 @@ static struct expr *check_null(struct query_checker *c, struct node *n)
 
 static struct expr *check_set(struct query_checker *c, struct node *n)
 {
-	query_fail(c->s, n->pos, n->len, "a set of calls must follow 'in': op in %.*s",
-		   (int)n->text.len, (const char *)n->text.data);
-	return NULL;
+	return query_fail_at(c->s, n, "a set of calls must follow 'in': op in %.*s",
+			     (int)n->text.len, (const char *)n->text.data);
 }
 
 struct expr *check_expr(struct query_checker *c, struct node *n, const struct query_kind *hint)
@@ -267,8 +266,7 @@ struct expr *check_expr(struct query_checker *c, struct node *n, const struct qu
 	case NODE_DOTS:
 		break;
 	}
-	query_fail(c->s, n->pos, n->len, "a range must follow 'in': x in a..b");
-	return NULL;
+	return query_fail_at(c->s, n, "a range must follow 'in': x in a..b");
 }
 
 /* ---- limits ---- */

@@ -134,11 +134,11 @@ static struct expr *check_user_make(struct query_source *s, const struct query_u
 static struct expr *no_key(struct query_source *s, const struct query_user_table *t,
 			   enum table_id table, const struct node *at)
 {
-	query_fail(s, at->pos, at->len,
-		   "the table %s has no column that links it to rows of %s (file_id, thread_id, "
-		   "path, ...); it can be queried on its own: from %s",
-		   t->name, schema_table(table)->name, t->name);
-	return NULL;
+	return query_fail_at(
+		s, at,
+		"the table %s has no column that links it to rows of %s (file_id, thread_id, "
+		"path, ...); it can be queried on its own: from %s",
+		t->name, schema_table(table)->name, t->name);
 }
 
 /* ---- spans ---- */
@@ -156,10 +156,8 @@ static struct expr *check_span_place(struct query_source *s, enum table_id table
 
 	if (!key)
 		return NULL;
-	if (!s->look && spans->load(spans, table == TABLE_OP, &err) < 0) {
-		query_fail(s, at->pos, at->len, "%s", err.message);
-		return NULL;
-	}
+	if (!s->look && spans->load(spans, table == TABLE_OP, &err) < 0)
+		return query_fail_at(s, at, "%s", err.message);
 	e = expr_make_unary(s, EXPR_USER, by->columns[1].type, at, key);
 	if (e) {
 		e->user = by;

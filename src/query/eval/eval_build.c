@@ -103,8 +103,14 @@ static void note_uses(struct eval_table *t, const struct expr *e)
 
 /* ---- nodes ---- */
 
-static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
-			    struct eval_node **ret, struct error *err);
+/* NULL after a failure, which sticks in the eval. */
+static struct eval_node *build_node(struct eval *e, struct eval_expr *x, const struct expr *from);
+
+static struct eval_node *build_fail(struct eval *e, int r)
+{
+	e->failed = e->failed ? e->failed : r;
+	return NULL;
+}
 
 static enum rep rep_of(struct query_kind k)
 {
@@ -119,94 +125,90 @@ static enum rep rep_of(struct query_kind k)
 	}
 }
 
-static struct eval_node *node_new(struct eval *e, enum eval_node_kind kind, const struct expr *from)
+static struct eval_node *node_new(struct eval *e, enum eval_node_kind kind, const struct expr *from,
+				  size_t arg_count)
 {
 	struct eval_node *n = arena_alloc(&e->memory, 1, sizeof(*n));
 
-	if (!n)
-		return NULL;
+	if (n && arg_count)
+		n->args = arena_alloc(&e->memory, arg_count, sizeof(*n->args));
+	if (!n || (arg_count && !n->args))
+		return build_fail(e, -ENOMEM);
 	n->kind = kind;
 	n->expr = from;
 	n->rep = rep_of(from->type);
 	n->is_bool = from->type.type == QUERY_BOOL || from->type.type == QUERY_NULL;
 	n->is_unsigned = kind_unsigned(from->type);
+	n->arg_count = arg_count;
 	n->cost = 1;
 	return n;
 }
 
-static int node_args(struct eval *e, struct eval_node *n, size_t count)
+/* A node with the operands of the expression. */
+static struct eval_node *node_with_args(struct eval *e, struct eval_expr *x,
+					enum eval_node_kind kind, const struct expr *from)
 {
-	n->args = arena_alloc(&e->memory, count, sizeof(*n->args));
-	n->arg_count = count;
-	return n->args ? 0 : -ENOMEM;
-}
+	struct eval_node *n = node_new(e, kind, from, from->arg_count);
 
-static int build_args(struct eval *e, struct eval_expr *x, struct eval_node *n,
-		      const struct expr *from, struct error *err)
-{
-	int r = node_args(e, n, from->arg_count);
-
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < from->arg_count; i++) {
-		r = eval_build_build(e, x, from->arg[i], &n->args[i], err);
-		if (r < 0)
-			return r;
+	for (unsigned int i = 0; n && i < from->arg_count; i++) {
+		n->args[i] = build_node(e, x, from->arg[i]);
+		if (!n->args[i])
+			return NULL;
 		n->cost += n->args[i]->cost;
 	}
-	return 0;
+	return n;
 }
 
-static int node_const(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      const struct value *v, struct eval_node **ret)
+static struct eval_node *node_const(struct eval *e, struct eval_expr *x, const struct expr *from,
+				    const struct value *v)
 {
-	struct eval_node *n = node_new(e, EVAL_CONST, from);
+	struct eval_node *n = node_new(e, EVAL_CONST, from, 0);
 	uint32_t word;
 	int r;
 
 	if (!n)
-		return -ENOMEM;
-	*ret = n;
+		return NULL;
 	n->value = *v;
 	n->cost = 0;
 	if (n->rep != REP_TEXT || from->type.type != QUERY_TEXT)
-		return 0;
+		return n;
 	n->rep = REP_WORD;
 	n->value.i = 0;
 	if (v->null)
-		return 0;
+		return n;
 	r = dictionary_add(&x->words, v->t, false, &word);
 	if (r < 0)
-		return r;
+		return build_fail(e, r);
 	n->value.i = word;
 	n->value.t = x->words.texts[word];
-	return 0;
+	return n;
 }
 
 /* Computes a constant expression in advance. */
-static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct eval_node **ret)
+static struct eval_node *build_const(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	_cleanup_(arena_free) struct arena texts = {0};
 	_cleanup_(scalar_done) struct eval_scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
 	struct value v;
 	int r = scalar_value(&s, from, &v);
 
-	if (r < 0)
-		return r;
-	return node_const(e, x, from, &v, ret);
+	return r < 0 ? build_fail(e, r) : node_const(e, x, from, &v);
 }
 
 /* ---- tables ---- */
 
+/* A table with its entry for "no id". */
 static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr *x,
 					       const struct expr *from, const struct hangs *h)
 {
 	struct eval_table *t = arena_alloc(&e->memory, 1, sizeof(*t));
+	int r;
 
 	assert(h->on == HANG_ID || h->on == HANG_CODE);
-	if (!t || array_add(e->tables, e->table_count, e->tables_cap, t) < 0)
+	if (!t || array_add(e->tables, e->table_count, e->tables_cap, t) < 0) {
+		build_fail(e, -ENOMEM);
 		return NULL;
+	}
 	t->expr = from;
 	t->is_bool = from->type.type == QUERY_BOOL || from->type.type == QUERY_NULL;
 	t->rep = from->type.type == QUERY_TEXT ? REP_WORD : rep_of(from->type);
@@ -216,18 +218,26 @@ static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr 
 	t->other = -1;
 	t->words = &x->words;
 	note_uses(t, from);
+	r = table_begin(e, t);
+	if (r < 0) {
+		build_fail(e, r);
+		return NULL;
+	}
+	assert(t->none.count == 1); /* the entry for unknown ids */
 	return t;
 }
 
 /* peer: the address given to the call, else the file's. A second table tells which ids have an address. */
-static int table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
-		      const struct hangs *h)
+static void table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
+		       const struct hangs *h)
 {
 	struct expr *name = arena_alloc(&e->memory, 1, sizeof(*name)),
 		    *is_null = arena_alloc(&e->memory, 1, sizeof(*name));
 
-	if (!name || !is_null)
-		return -ENOMEM;
+	if (!name || !is_null) {
+		build_fail(e, -ENOMEM);
+		return;
+	}
 	name->kind = EXPR_NAME;
 	name->type.type = QUERY_TEXT;
 	name->name = QNAME_PEER;
@@ -237,36 +247,24 @@ static int table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
 	is_null->arg[0] = name;
 	is_null->arg_count = 1;
 	t->known = eval_build_table_new(e, x, is_null, h);
-	if (!t->known)
-		return -ENOMEM;
 	t->other = OP_FILE_ID;
-	return table_begin(e, t->known);
 }
 
-static int build_table(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       const struct hangs *h, struct eval_node **ret)
+static struct eval_node *build_table(struct eval *e, struct eval_expr *x, const struct expr *from,
+				     const struct hangs *h)
 {
 	struct eval_table *t = eval_build_table_new(e, x, from, h);
-	struct eval_node *n = node_new(e, EVAL_TABLE, from);
-	int r;
+	struct eval_node *n = t ? node_new(e, EVAL_TABLE, from, 0) : NULL;
 
-	if (!t || !n)
-		return -ENOMEM;
-	r = table_begin(e, t);
-	if (r < 0)
-		return r;
+	if (!n)
+		return NULL;
 	/* Only op has the column `peer_id`. */
-	if (h->peer && h->column == OP_PEER_ID) {
-		r = table_peer(e, x, t, h);
-		if (r < 0)
-			return r;
-	}
-	assert(t->none.count == 1); /* the entry for unknown ids */
+	if (h->peer && h->column == OP_PEER_ID)
+		table_peer(e, x, t, h);
 	n->table = t;
 	n->rep = t->rep;
 	n->cost = t->by_code ? 2 : 3;
-	*ret = n;
-	return 0;
+	return e->failed ? NULL : n;
 }
 
 /* ---- comparisons of ints with constants ---- */
@@ -278,11 +276,11 @@ static int build_table(struct eval *e, struct eval_expr *x, const struct expr *f
 static struct eval_node *node_range(struct eval *e, const struct expr *from, struct eval_node *arg,
 				    __int128 low, __int128 high)
 {
-	struct eval_node *n = node_new(e, EVAL_RANGE, from);
+	struct eval_node *n = node_new(e, EVAL_RANGE, from, 1);
 	__int128 least = arg->is_unsigned ? 0 : INT_LOW;
 	__int128 most = arg->is_unsigned ? (__int128)UINT64_MAX : INT_HIGH;
 
-	if (!n || node_args(e, n, 1) < 0)
+	if (!n)
 		return NULL;
 	assert(arg->rep == REP_INT);
 	n->args[0] = arg;
@@ -320,32 +318,27 @@ static struct eval_node *compare_const(struct eval *e, const struct expr *from,
 	return n;
 }
 
-static int compare_nodes(struct eval *e, struct eval_expr *x, const struct expr *from,
-			 enum expr_compare cmp, struct eval_node *a, struct eval_node *b,
-			 struct eval_node **ret)
+static struct eval_node *compare_nodes(struct eval *e, struct eval_expr *x, const struct expr *from,
+				       enum expr_compare cmp, struct eval_node *a,
+				       struct eval_node *b)
 {
 	struct value unknown = {.null = true};
 	struct eval_node *n;
 
 	if ((a->kind == EVAL_CONST && a->value.null) || (b->kind == EVAL_CONST && b->value.null))
-		return node_const(e, x, from, &unknown, ret);
-	if (is_int(a) && b->kind == EVAL_CONST && b->rep != REP_WORD) {
-		*ret = compare_const(e, from, cmp, a, b);
-		return *ret ? 0 : -ENOMEM;
-	}
-	if (is_int(b) && a->kind == EVAL_CONST && a->rep != REP_WORD) {
-		*ret = compare_const(e, from, query_compare_turned(cmp), b, a);
-		return *ret ? 0 : -ENOMEM;
-	}
-	n = node_new(e, EVAL_COMPARE, from);
-	if (!n || node_args(e, n, 2) < 0)
-		return -ENOMEM;
+		return node_const(e, x, from, &unknown);
+	if (is_int(a) && b->kind == EVAL_CONST && b->rep != REP_WORD)
+		return compare_const(e, from, cmp, a, b);
+	if (is_int(b) && a->kind == EVAL_CONST && a->rep != REP_WORD)
+		return compare_const(e, from, query_compare_turned(cmp), b, a);
+	n = node_new(e, EVAL_COMPARE, from, 2);
+	if (!n)
+		return NULL;
 	n->args[0] = a;
 	n->args[1] = b;
 	n->cmp = cmp;
 	n->cost = a->cost + b->cost + (is_int(a) && is_int(b) ? 3 : 10);
-	*ret = n;
-	return 0;
+	return n;
 }
 
 /* True if a code or an entity is compared with a text, which is then compared with its word. */
@@ -355,75 +348,57 @@ static bool mixes_text(const struct expr *a, const struct expr *b)
 	       a->type.type != QUERY_NULL && b->type.type != QUERY_NULL;
 }
 
-static int build_slow(struct eval *e, const struct expr *from, struct eval_node **ret)
+static struct eval_node *build_slow(struct eval *e, const struct expr *from)
 {
-	*ret = node_new(e, EVAL_SLOW, from);
-	if (!*ret)
-		return -ENOMEM;
-	(*ret)->cost = 200;
-	return 0;
+	struct eval_node *n = node_new(e, EVAL_SLOW, from, 0);
+
+	if (n)
+		n->cost = 200;
+	return n;
 }
 
-static int build_compare(struct eval *e, struct eval_expr *x, const struct expr *from,
-			 struct eval_node **ret, struct error *err)
+static struct eval_node *build_compare(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	struct eval_node *a, *b;
-	int r;
 
 	if (mixes_text(from->arg[0], from->arg[1]))
-		return build_slow(e, from, ret);
-	r = eval_build_build(e, x, from->arg[0], &a, err);
-	if (r < 0)
-		return r;
-	r = eval_build_build(e, x, from->arg[1], &b, err);
-	if (r < 0)
-		return r;
-	return compare_nodes(e, x, from, from->cmp, a, b, ret);
+		return build_slow(e, from);
+	a = build_node(e, x, from->arg[0]);
+	b = build_node(e, x, from->arg[1]);
+	return a && b ? compare_nodes(e, x, from, from->cmp, a, b) : NULL;
 }
 
-static int build_range(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct eval_node **ret, struct error *err)
+static struct eval_node *build_range(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	struct eval_node *v, *low, *high, *n;
-	int r;
 
 	if (mixes_text(from->arg[0], from->arg[1]) || mixes_text(from->arg[0], from->arg[2]))
-		return build_slow(e, from, ret);
-	r = eval_build_build(e, x, from->arg[0], &v, err);
-	if (r < 0)
-		return r;
-	r = eval_build_build(e, x, from->arg[1], &low, err);
-	if (r < 0)
-		return r;
-	r = eval_build_build(e, x, from->arg[2], &high, err);
-	if (r < 0)
-		return r;
+		return build_slow(e, from);
+	v = build_node(e, x, from->arg[0]);
+	low = build_node(e, x, from->arg[1]);
+	high = build_node(e, x, from->arg[2]);
+	if (!v || !low || !high)
+		return NULL;
 	if (is_int(v) && low->kind == EVAL_CONST && high->kind == EVAL_CONST && !low->value.null &&
 	    !high->value.null) {
 		__int128 from_low, to_high, unused;
 
 		query_const_range(COMPARE_GE, low->expr->type, &low->value, &from_low, &unused);
 		query_const_range(COMPARE_LE, high->expr->type, &high->value, &unused, &to_high);
-		*ret = node_range(e, from, v, from_low, to_high);
-		return *ret ? 0 : -ENOMEM;
+		return node_range(e, from, v, from_low, to_high);
 	}
-	n = node_new(e, EVAL_ALL, from);
-	if (!n || node_args(e, n, 2) < 0)
-		return -ENOMEM;
-	r = compare_nodes(e, x, from, COMPARE_GE, v, low, &n->args[0]);
-	if (r < 0)
-		return r;
-	r = compare_nodes(e, x, from, COMPARE_LE, v, high, &n->args[1]);
-	if (r < 0)
-		return r;
+	n = node_new(e, EVAL_ALL, from, 2);
+	if (!n)
+		return NULL;
+	n->args[0] = compare_nodes(e, x, from, COMPARE_GE, v, low);
+	n->args[1] = compare_nodes(e, x, from, COMPARE_LE, v, high);
 	n->cost = 20;
-	*ret = n;
-	return 0;
+	return e->failed ? NULL : n;
 }
 
 /* ---- in ---- */
 
-static int fill_list(struct eval *e, struct eval_node *n, const struct expr *from)
+static struct eval_node *fill_list(struct eval *e, struct eval_node *n, const struct expr *from)
 {
 	uint64_t span;
 
@@ -437,7 +412,7 @@ static int fill_list(struct eval *e, struct eval_node *n, const struct expr *fro
 		n->count = from->count;
 		for (size_t i = 0; n->list && i < from->count; i++)
 			n->list[i] = from->list[i].i;
-		return n->list ? 0 : -ENOMEM;
+		return n->list ? n : build_fail(e, -ENOMEM);
 	}
 	n->span = span;
 	n->set = arena_alloc(&e->memory, span / 64 + 1, sizeof(*n->set));
@@ -448,32 +423,28 @@ static int fill_list(struct eval *e, struct eval_node *n, const struct expr *fro
 		n->set[at / 64] |= 1ull << (at % 64);
 	}
 	n->cost = n->args[0]->cost + 2;
-	return n->set ? 0 : -ENOMEM;
+	return n->set ? n : build_fail(e, -ENOMEM);
 }
 
-static int build_in(struct eval *e, struct eval_expr *x, const struct expr *from,
-		    struct eval_node **ret, struct error *err)
+static struct eval_node *build_in(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	struct eval_node *arg, *n;
-	int r;
 
 	if (rep_of(from->arg[0]->type) != REP_INT || !from->count || from->list[0].t.data)
-		return build_slow(e, from, ret);
-	r = eval_build_build(e, x, from->arg[0], &arg, err);
-	if (r < 0)
-		return r;
+		return build_slow(e, from);
+	arg = build_node(e, x, from->arg[0]);
+	if (!arg)
+		return NULL;
 	if (from->count == 1) {
 		__int128 v = arg->is_unsigned ? (__int128)(uint64_t)from->list[0].i
 					      : (__int128)from->list[0].i;
 
-		*ret = node_range(e, from, arg, v, v);
-		return *ret ? 0 : -ENOMEM;
+		return node_range(e, from, arg, v, v);
 	}
-	n = node_new(e, EVAL_SET, from);
-	if (!n || node_args(e, n, 1) < 0)
-		return -ENOMEM;
+	n = node_new(e, EVAL_SET, from, 1);
+	if (!n)
+		return NULL;
 	n->args[0] = arg;
-	*ret = n;
 	return fill_list(e, n, from);
 }
 
@@ -485,24 +456,22 @@ static size_t count_operands(const struct expr *e, enum expr_kind kind)
 			       : 1;
 }
 
-static int build_operands(struct eval *e, struct eval_expr *x, const struct expr *from,
-			  enum expr_kind kind, struct eval_node *n, size_t *at, struct error *err)
+static void build_operands(struct eval *e, struct eval_expr *x, const struct expr *from,
+			   enum expr_kind kind, struct eval_node *n, size_t *at)
 {
-	int r;
+	struct eval_node *arg;
 
-	if (from->kind != kind) {
-		assert(*at < n->arg_count); /* as count_operands() counted */
-		r = eval_build_build(e, x, from, &n->args[*at], err);
-		if (r < 0)
-			return r;
-		n->cost += n->args[*at]->cost;
-		++*at;
-		return 0;
+	if (from->kind == kind) {
+		build_operands(e, x, from->arg[0], kind, n, at);
+		build_operands(e, x, from->arg[1], kind, n, at);
+		return;
 	}
-	r = build_operands(e, x, from->arg[0], kind, n, at, err);
-	if (r < 0)
-		return r;
-	return build_operands(e, x, from->arg[1], kind, n, at, err);
+	arg = e->failed ? NULL : build_node(e, x, from);
+	if (!arg)
+		return;
+	assert(*at < n->arg_count); /* as count_operands() counted */
+	n->cost += arg->cost;
+	n->args[(*at)++] = arg;
 }
 
 /* Puts cheap operands first, so that expensive ones see only the rows left. */
@@ -518,49 +487,42 @@ static void sort_by_cost(struct eval_node **args, size_t count)
 	}
 }
 
-static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct eval_node **ret, struct error *err)
+static struct eval_node *build_logic(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
-	struct eval_node *n = node_new(e, from->kind == EXPR_AND ? EVAL_ALL : EVAL_ANY, from);
+	struct eval_node *n = node_new(e, from->kind == EXPR_AND ? EVAL_ALL : EVAL_ANY, from,
+				       count_operands(from, from->kind));
 	size_t at = 0;
-	int r;
 
 	assert(from->kind == EXPR_AND || from->kind == EXPR_OR);
-	if (!n)
-		return -ENOMEM;
-	r = node_args(e, n, count_operands(from, from->kind));
-	if (r < 0)
-		return r;
-	r = build_operands(e, x, from, from->kind, n, &at, err);
-	if (r < 0)
-		return r;
+	if (n)
+		build_operands(e, x, from, from->kind, n, &at);
+	if (e->failed)
+		return NULL;
 	assert(at == n->arg_count);
 	sort_by_cost(n->args, n->arg_count);
-	*ret = n;
-	return 0;
+	return n;
 }
 
 /* ---- the rest ---- */
 
-static int build_coalesce(struct eval *e, struct eval_expr *x, struct eval_node *n,
-			  const struct expr *from, struct error *err)
+static struct eval_node *build_coalesce(struct eval *e, struct eval_expr *x,
+					enum eval_node_kind kind, const struct expr *from)
 {
 	bool words = from->type.type == QUERY_TEXT;
-	size_t first = from->kind == EXPR_CASE; /* the condition comes first */
-	int r = build_args(e, x, n, from, err);
+	size_t first = kind == EVAL_IF; /* the condition comes first */
+	struct eval_node *n = node_with_args(e, x, kind, from);
 
-	if (r < 0)
-		return r;
+	if (!n)
+		return NULL;
 	assert(n->arg_count > first);
 	for (size_t i = first; words && i < n->arg_count; i++)
 		words = n->args[i]->rep == REP_WORD || n->args[i]->expr->type.type == QUERY_NULL;
 	if (words)
 		n->rep = REP_WORD;
-	return 0;
+	return n;
 }
 
-static int build_call(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      struct eval_node **ret, struct error *err)
+static struct eval_node *build_call(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	struct eval_node *n;
 
@@ -571,104 +533,92 @@ static int build_call(struct eval *e, struct eval_expr *x, const struct expr *fr
 	case FUNCTION_LOWER:
 	case FUNCTION_LEN:
 	case FUNCTION_TEXT:
-		return build_slow(e, from, ret);
+		return build_slow(e, from);
 	case FUNCTION_ID:
-		return eval_build_build(e, x, from->arg[0], ret, err);
+		return build_node(e, x, from->arg[0]);
+	case FUNCTION_COALESCE:
+		return build_coalesce(e, x, EVAL_COALESCE, from);
 	default:
 		break;
 	}
-	n = node_new(e, from->function == FUNCTION_COALESCE ? EVAL_COALESCE : EVAL_CALL, from);
+	n = node_with_args(e, x, EVAL_CALL, from);
 	if (!n)
-		return -ENOMEM;
-	*ret = n;
-	if (n->kind == EVAL_COALESCE)
-		return build_coalesce(e, x, n, from, err);
+		return NULL;
 	n->function = from->function;
-	n->cost = 5;
-	return build_args(e, x, n, from, err);
+	n->cost += 4;
+	return n;
 }
 
-static int build_operator(struct eval *e, struct eval_expr *x, const struct expr *from,
-			  struct eval_node **ret, struct error *err)
+static struct eval_node *build_kind(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
-	static const enum eval_node_kind kinds[] = {
-		[EXPR_NOT] = EVAL_NOT,	 [EXPR_IS_NULL] = EVAL_IS_NULL, [EXPR_HAS] = EVAL_BITS,
-		[EXPR_NEG] = EVAL_ARITH, [EXPR_ARITH] = EVAL_ARITH,	[EXPR_CASE] = EVAL_IF,
-	};
 	struct eval_node *n;
 
-	/* build_kind() handles all other kinds */
-	assert((size_t)from->kind < ARRAY_SIZE(kinds) && kinds[from->kind] != EVAL_CONST);
-	n = node_new(e, kinds[from->kind], from);
-	if (!n)
-		return -ENOMEM;
-	*ret = n;
-	switch (from->kind) {
-	case EXPR_HAS:
-		n->mask = from->mask;
-		n->bits = from->bits;
-		break;
-	case EXPR_ARITH:
-		n->arith = from->arith;
-		n->cost = 3;
-		break;
-	case EXPR_CASE:
-		return build_coalesce(e, x, n, from, err);
-	default:
-		break;
-	}
-	return build_args(e, x, n, from, err);
-}
-
-static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      struct eval_node **ret, struct error *err)
-{
 	switch (from->kind) {
 	case EXPR_COLUMN:
-		*ret = node_new(e, rep_of(from->type) == REP_TEXT ? EVAL_BYTES : EVAL_COLUMN, from);
-		if (*ret)
-			(*ret)->column = from->column;
-		return *ret ? 0 : -ENOMEM;
+		n = node_new(e, rep_of(from->type) == REP_TEXT ? EVAL_BYTES : EVAL_COLUMN, from, 0);
+		if (n)
+			n->column = from->column;
+		return n;
 	case EXPR_STOP:
-		*ret = node_new(e, EVAL_STOP, from);
-		if (!*ret)
-			return -ENOMEM;
-		(*ret)->start = schema_table(from->table)->start;
-		(*ret)->dur = schema_table(from->table)->dur;
-		return 0;
+		n = node_new(e, EVAL_STOP, from, 0);
+		if (!n)
+			return NULL;
+		n->start = schema_table(from->table)->start;
+		n->dur = schema_table(from->table)->dur;
+		return n;
 	case EXPR_AND:
 	case EXPR_OR:
-		return build_logic(e, x, from, ret, err);
+		return build_logic(e, x, from);
 	case EXPR_COMPARE:
-		return build_compare(e, x, from, ret, err);
+		return build_compare(e, x, from);
 	case EXPR_RANGE:
-		return build_range(e, x, from, ret, err);
+		return build_range(e, x, from);
 	case EXPR_IN:
-		return build_in(e, x, from, ret, err);
+		return build_in(e, x, from);
 	case EXPR_GLOB:
 	case EXPR_REGEX:
 	case EXPR_LIKE:
 	case EXPR_ROW:
 	case EXPR_USER:
-		return build_slow(e, from, ret);
+		return build_slow(e, from);
 	case EXPR_CALL:
-		return build_call(e, x, from, ret, err);
+		return build_call(e, x, from);
+	case EXPR_CASE:
+		return build_coalesce(e, x, EVAL_IF, from);
+	case EXPR_NOT:
+		return node_with_args(e, x, EVAL_NOT, from);
+	case EXPR_IS_NULL:
+		return node_with_args(e, x, EVAL_IS_NULL, from);
+	case EXPR_NEG:
+		return node_with_args(e, x, EVAL_ARITH, from);
+	case EXPR_HAS:
+		n = node_with_args(e, x, EVAL_BITS, from);
+		if (!n)
+			return NULL;
+		n->mask = from->mask;
+		n->bits = from->bits;
+		return n;
 	default:
-		return build_operator(e, x, from, ret, err);
+		assert(from->kind == EXPR_ARITH);
+		n = node_with_args(e, x, EVAL_ARITH, from);
+		if (!n)
+			return NULL;
+		n->arith = from->arith;
+		n->cost += 2;
+		return n;
 	}
 }
 
-static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
-			    struct eval_node **ret, struct error *err)
+static struct eval_node *build_node(struct eval *e, struct eval_expr *x, const struct expr *from)
 {
 	struct hangs h = hangs_of(from);
 
 	if (h.on == HANG_NOTHING)
-		return build_const(e, x, from, ret);
+		return build_const(e, x, from);
 	if (h.on == HANG_ID || (h.on == HANG_CODE && from->kind != EXPR_COLUMN && h.text &&
 				(from->type.type == QUERY_BOOL || from->type.type == QUERY_TEXT)))
-		return build_table(e, x, from, &h, ret);
-	return build_kind(e, x, from, ret, err);
+		return build_table(e, x, from, &h);
+	return build_kind(e, x, from);
 }
 
 int eval_patterns(struct eval *e, const struct expr *from, struct error *err)
@@ -713,5 +663,6 @@ int build_expr(struct eval *e, struct eval_expr *x, struct error *err)
 	r = eval_patterns(e, x->expr, err);
 	if (r < 0)
 		return r;
-	return eval_build_build(e, x, x->expr, &x->root, err);
+	x->root = build_node(e, x, x->expr);
+	return e->failed;
 }

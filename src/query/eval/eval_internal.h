@@ -72,6 +72,7 @@ struct eval_scalar {
 	int64_t kept_id;
 	struct value kept_value;
 	struct buf scratch;
+	int failed; /* in the evaluation that runs: 0, or its first error */
 };
 
 /* Frees the scratch; for _cleanup_(). */
@@ -285,6 +286,7 @@ struct eval {
 	const struct dims *dims;      /* of the last eval_names() */
 	uint64_t clocks[TABLE_COUNT]; /* state of the dimension rows that the tables include */
 	const atomic_bool *stop;      /* ends eval_names(); NULL: none */
+	int failed;		      /* 0, or the first error in building the nodes */
 };
 
 static inline bool eval_stopped(const struct eval *e)

@@ -122,14 +122,9 @@ int table_begin(struct eval *e, struct eval_table *t)
 		return -ENOMEM;
 	t->part_count = 1;
 	r = part_grow(t, &t->parts[0], CODES_MAX);
-	if (r < 0)
-		return r;
-	for (s.id = 0; s.id < CODES_MAX; s.id++) {
+	for (s.id = 0; s.id < CODES_MAX && r >= 0; s.id++)
 		r = eval_table_fill(t, &t->parts[0], (size_t)s.id, &s);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return r;
 }
 
 static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_t id,
@@ -217,14 +212,11 @@ static int eval_table_collect(const struct dims *d, enum table_id table, uint64_
 {
 	size_t pos = 0;
 	int64_t id;
+	int r = 0;
 
-	while (dims_changed(d, table, clock, &pos, &id)) {
-		int r = map_set(ret, (uint64_t)id, 1);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	while (r >= 0 && dims_changed(d, table, clock, &pos, &id))
+		r = map_set(ret, (uint64_t)id, 1);
+	return r;
 }
 
 /* Collects processes whose name may have changed, as it comes from their first thread. */
@@ -232,15 +224,14 @@ static int collect_processes(const struct dims *d, uint64_t clock, struct map *r
 {
 	size_t pos = 0;
 	int64_t id;
+	int r = 0;
 
-	while (dims_changed(d, TABLE_THREAD, clock, &pos, &id)) {
+	while (r >= 0 && dims_changed(d, TABLE_THREAD, clock, &pos, &id)) {
 		int64_t process = names_process_of(d, id);
-		int r = process < 0 ? 0 : map_set(ret, (uint64_t)process, 1);
 
-		if (r < 0)
-			return r;
+		r = process < 0 ? 0 : map_set(ret, (uint64_t)process, 1);
 	}
-	return 0;
+	return r;
 }
 
 /* Collects changed rows of other tables on which entries of the table depend. */
@@ -248,30 +239,18 @@ static int collect_changes(const struct eval_table *t, const struct dims *d, con
 			   struct map *processes, struct map *cgroups, struct map *latest)
 {
 	bool hosts = t->uses_host && dims_clock(d, TABLE_HOST) != clocks[TABLE_HOST];
-	int r;
+	int r = 0;
 
-	if (t->uses_process) {
+	if (t->uses_process)
 		r = eval_table_collect(d, TABLE_PROCESS, hosts ? 0 : clocks[TABLE_PROCESS],
 				       processes);
-		if (r < 0)
-			return r;
-	}
-	if (t->uses_leader) {
+	if (r >= 0 && t->uses_leader)
 		r = collect_processes(d, clocks[TABLE_THREAD], processes);
-		if (r < 0)
-			return r;
-	}
-	if (t->uses_cgroup) {
+	if (r >= 0 && t->uses_cgroup)
 		r = eval_table_collect(d, TABLE_CGROUP, clocks[TABLE_CGROUP], cgroups);
-		if (r < 0)
-			return r;
-	}
-	if (t->uses_latest) {
+	if (r >= 0 && t->uses_latest)
 		r = eval_table_collect(d, t->ids, clocks[t->ids], latest);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return r;
 }
 
 /* Updates entries of known ids that depend on changed rows of other tables. */

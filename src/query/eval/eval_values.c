@@ -263,6 +263,29 @@ static int logic_values(struct eval_run *r, const struct eval_node *n, struct ro
 	return 0;
 }
 
+/* ---- operands ---- */
+
+/* An operand's values, converted to a representation. */
+static int values_as(struct eval_run *r, const struct eval_node *n, enum rep rep,
+		     struct row_list rows, struct eval_values *ret)
+{
+	if (rep == REP_FLOAT)
+		return eval_node_floats(r, n, rows, ret);
+	if (rep == REP_TEXT)
+		return eval_node_texts(r, n, rows, ret);
+	return eval_node_values(r, n, rows, ret);
+}
+
+/* The values of one or two operands; of one, *b is the same as *a. */
+static int operand_values(struct eval_run *r, const struct eval_node *n, enum rep rep,
+			  struct row_list rows, struct eval_values *a, struct eval_values *b)
+{
+	int e = values_as(r, n->args[0], rep, rows, a);
+
+	*b = *a;
+	return e < 0 || n->arg_count < 2 ? e : values_as(r, n->args[1], rep, rows, b);
+}
+
 /* ---- comparisons of two columns ---- */
 
 static bool compare_entry(const struct eval_node *n, const struct eval_values *a,
@@ -311,18 +334,6 @@ static void compare_signed(enum expr_compare cmp, const int64_t *a, const int64_
 #undef COMPARE_LOOP
 }
 
-static int compare_operands(struct eval_run *r, const struct eval_node *n, struct row_list rows,
-			    bool texts, struct eval_values *a, struct eval_values *b)
-{
-	int e = texts ? eval_node_texts(r, n->args[0], rows, a)
-		      : eval_node_values(r, n->args[0], rows, a);
-
-	if (e < 0)
-		return e;
-	return texts ? eval_node_texts(r, n->args[1], rows, b)
-		     : eval_node_values(r, n->args[1], rows, b);
-}
-
 static int eval_values_compare_values(struct eval_run *r, const struct eval_node *n,
 				      struct row_list rows, struct eval_values *ret)
 {
@@ -336,9 +347,8 @@ static int eval_values_compare_values(struct eval_run *r, const struct eval_node
 	struct room to;
 	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
 
-	if (e < 0)
-		return e;
-	e = compare_operands(r, n, rows, texts, &a, &b);
+	if (e >= 0)
+		e = operand_values(r, n, texts ? REP_TEXT : REP_INT, rows, &a, &b);
 	if (e < 0)
 		return e;
 	/* texts are compared only with texts: eval_build.c leaves other pairs to EVAL_SLOW */
@@ -373,20 +383,6 @@ static bool number_int(const struct eval_node *n, int64_t a, int64_t b, int64_t 
 						   right->is_unsigned, n->is_unsigned, ret)
 				    : arith_int(n->arith, a, left->is_unsigned, b,
 						right->is_unsigned, n->is_unsigned, ret);
-}
-
-static int number_operands(struct eval_run *r, const struct eval_node *n, struct row_list rows,
-			   struct eval_values *a, struct eval_values *b)
-{
-	bool floats = n->rep == REP_FLOAT || arith_rounds(n->expr);
-	int e = floats ? eval_node_floats(r, n->args[0], rows, a)
-		       : eval_node_values(r, n->args[0], rows, a);
-
-	*b = *a;
-	if (e < 0 || n->arg_count < 2)
-		return e;
-	return floats ? eval_node_floats(r, n->args[1], rows, b)
-		      : eval_node_values(r, n->args[1], rows, b);
 }
 
 static bool is_signed(const struct eval_node *n)
@@ -450,6 +446,7 @@ static int number_values(struct eval_run *r, const struct eval_node *n, struct r
 			 struct eval_values *ret)
 {
 	bool negate = n->expr->kind == EXPR_NEG, rounds = arith_rounds(n->expr);
+	bool floats = n->rep == REP_FLOAT || rounds;
 	struct eval_values a, b;
 	struct room to;
 	int e;
@@ -457,9 +454,8 @@ static int number_values(struct eval_run *r, const struct eval_node *n, struct r
 	assert(n->arg_count == 1 || n->arg_count == 2);
 	assert(n->rep == REP_INT || n->rep == REP_FLOAT);
 	e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
-	if (e < 0)
-		return e;
-	e = number_operands(r, n, rows, &a, &b);
+	if (e >= 0)
+		e = operand_values(r, n, floats ? REP_FLOAT : REP_INT, rows, &a, &b);
 	if (e < 0)
 		return e;
 	if (!negate && !rounds && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
@@ -492,17 +488,6 @@ static int number_values(struct eval_run *r, const struct eval_node *n, struct r
 
 /* ---- choices ---- */
 
-/* Converts an operand's values to the representation of the node. */
-static int values_as(struct eval_run *r, const struct eval_node *n, enum rep rep,
-		     struct row_list rows, struct eval_values *ret)
-{
-	if (rep == REP_FLOAT)
-		return eval_node_floats(r, n, rows, ret);
-	if (rep == REP_TEXT)
-		return eval_node_texts(r, n, rows, ret);
-	return eval_node_values(r, n, rows, ret);
-}
-
 static void eval_values_take(enum rep rep, const struct eval_values *from, size_t j,
 			     struct room *to)
 {
@@ -524,15 +509,12 @@ static int if_values(struct eval_run *r, const struct eval_node *n, struct row_l
 
 	assert(n->arg_count == 3 && n->args[0]->is_bool);
 	e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
-	if (e < 0)
-		return e;
-	e = eval_node_values(r, n->args[0], rows, &cond);
-	if (e < 0)
-		return e;
-	e = values_as(r, n->args[1], n->rep, rows, &yes);
-	if (e < 0)
-		return e;
-	e = values_as(r, n->args[2], n->rep, rows, &no);
+	if (e >= 0)
+		e = eval_node_values(r, n->args[0], rows, &cond);
+	if (e >= 0)
+		e = values_as(r, n->args[1], n->rep, rows, &yes);
+	if (e >= 0)
+		e = values_as(r, n->args[2], n->rep, rows, &no);
 	if (e < 0)
 		return e;
 	for (size_t j = 0; j < rows.n; j++)
@@ -638,9 +620,8 @@ int eval_node_floats(struct eval_run *r, const struct eval_node *n, struct row_l
 		return eval_node_values(r, n, rows, ret);
 	assert(n->rep == REP_INT);
 	e = eval_values_make_room(r, REP_FLOAT, rows.n, &to, ret);
-	if (e < 0)
-		return e;
-	e = eval_node_values(r, n, rows, &v);
+	if (e >= 0)
+		e = eval_node_values(r, n, rows, &v);
 	if (e < 0)
 		return e;
 	for (size_t j = 0; j < rows.n; j++) {

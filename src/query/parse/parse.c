@@ -176,14 +176,11 @@ static struct node *parse_brackets(struct parser *p)
 	p->depth--;
 	if (!n)
 		return NULL;
-	if (p->now.kind == TOKEN_COMMA) {
-		query_fail(p->s, p->now.pos, 1, "a list is allowed only after 'in': x in (a, b)");
-		return NULL;
-	}
-	if (!parser_accept(p, TOKEN_CLOSE)) {
-		parser_expected(p, "')'");
-		return NULL;
-	}
+	if (p->now.kind == TOKEN_COMMA)
+		return query_fail_at(p->s, &p->now,
+				     "a list is allowed only after 'in': x in (a, b)");
+	if (!parser_accept(p, TOKEN_CLOSE))
+		return parser_missing(p, "')'");
 	/* a field's name includes the brackets */
 	n->pos = pos;
 	n->len = p->end - pos;
@@ -207,16 +204,12 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 			return NULL;
 		if (!parser_accept(p, TOKEN_COMMA))
 			break;
-		if (p->now.kind == TOKEN_CLOSE) {
-			parser_expected(p, "an operand");
-			return NULL;
-		}
+		if (p->now.kind == TOKEN_CLOSE)
+			return parser_missing(p, "an operand");
 	}
 	p->depth--;
-	if (!parser_accept(p, TOKEN_CLOSE)) {
-		parser_expected(p, "')'");
-		return NULL;
-	}
+	if (!parser_accept(p, TOKEN_CLOSE))
+		return parser_missing(p, "')'");
 	call->len = p->end - call->pos;
 	return call;
 }
@@ -236,10 +229,8 @@ static struct node *parse_known_word(struct parser *p)
 	struct query_token t = p->now;
 	struct node *n;
 
-	if (word_is_keyword(&t) && p->after.kind != TOKEN_OPEN) {
-		parser_expected(p, "an operand");
-		return NULL;
-	}
+	if (word_is_keyword(&t) && p->after.kind != TOKEN_OPEN)
+		return parser_missing(p, "an operand");
 	parser_take(p);
 	if (p->now.kind == TOKEN_OPEN) {
 		n = make_node(p, NODE_CALL, t.pos);
@@ -269,10 +260,8 @@ static struct node *parse_set(struct parser *p)
 	assert(p->now.kind == TOKEN_PERCENT);
 	while (p->now.kind == TOKEN_PERCENT)
 		parser_take(p);
-	if (p->now.kind != TOKEN_NAME || p->now.pos != p->end) {
-		parser_expected(p, "the name of a set of calls (%file, %net)");
-		return NULL;
-	}
+	if (p->now.kind != TOKEN_NAME || p->now.pos != p->end)
+		return parser_missing(p, "the name of a set of calls (%file, %net)");
 	parser_take(p);
 	end = p->end;
 	n = make_node(p, NODE_SET, pos);
@@ -310,8 +299,7 @@ static struct node *parse_primary(struct parser *p)
 	case TOKEN_PERCENT:
 		return parse_set(p);
 	default:
-		parser_expected(p, "an operand");
-		return NULL;
+		return parser_missing(p, "an operand");
 	}
 }
 
@@ -432,10 +420,8 @@ static struct node *parse_between(struct parser *p, struct node *what)
 
 	if (!from)
 		return NULL;
-	if (!parser_accept_word(p, "and") && !parser_accept(p, TOKEN_AND)) {
-		parser_expected(p, "'and'");
-		return NULL;
-	}
+	if (!parser_accept_word(p, "and") && !parser_accept(p, TOKEN_AND))
+		return parser_missing(p, "'and'");
 	return range(p, what, from, parse_sum(p));
 }
 
@@ -460,10 +446,8 @@ static struct node *parse_is(struct parser *p, struct node *what)
 {
 	bool negated = parser_accept_word(p, "not");
 
-	if (!parser_accept_word(p, "null")) {
-		parser_expected(p, negated ? "'null'" : "'null' or 'not null'");
-		return NULL;
-	}
+	if (!parser_accept_word(p, "null"))
+		return parser_missing(p, negated ? "'null'" : "'null' or 'not null'");
 	return negate(p, negated, unary(p, NODE_IS_NULL, what->pos, what));
 }
 
@@ -508,10 +492,8 @@ static struct node *parse_relation(struct parser *p, struct node *what)
 		return negate(p, negated, parse_operands(p, NODE_LIKE, what));
 	if (parser_accept_word(p, "between"))
 		return negate(p, negated, parse_between(p, what));
-	if (negated) {
-		parser_expected(p, "in, has, like or between");
-		return NULL;
-	}
+	if (negated)
+		return parser_missing(p, "in, has, like or between");
 	return what;
 }
 
@@ -523,11 +505,10 @@ static struct node *parse_compare(struct parser *p)
 	if (!n)
 		return NULL;
 	relation = parse_relation(p, n);
-	if (relation && relation != n && comparison(p->now.kind, &cmp)) {
-		query_fail(p->s, p->now.pos, p->now.len,
-			   "comparisons cannot be chained; write x in a..b, or join them with &&");
-		return NULL;
-	}
+	if (relation && relation != n && comparison(p->now.kind, &cmp))
+		return query_fail_at(
+			p->s, &p->now,
+			"comparisons cannot be chained; write x in a..b, or join them with &&");
 	return relation;
 }
 

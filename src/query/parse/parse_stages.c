@@ -100,8 +100,7 @@ static struct query_item *parse_items(struct parser *p,
 		if (!parser_accept(p, TOKEN_COMMA))
 			return first;
 	} while (!token_is(&p->now, "every"));
-	query_fail(p->s, p->now.pos, p->now.len, "no comma before every: by file every 1s");
-	return NULL;
+	return query_fail_at(p->s, &p->now, "no comma before every: by file every 1s");
 }
 
 /* ---- stages ---- */
@@ -183,10 +182,8 @@ static struct query_part *parse_head(struct parser *p, enum query_part_kind kind
 	part->number = HEAD_DEFAULT;
 	if (p->now.kind == TOKEN_PIPE || p->now.kind == TOKEN_END)
 		return part;
-	if (p->now.kind != TOKEN_NUMBER || p->now.number.type != QUERY_INT) {
-		parser_expected(p, "a whole number of rows");
-		return NULL;
-	}
+	if (p->now.kind != TOKEN_NUMBER || p->now.number.type != QUERY_INT)
+		return parser_missing(p, "a whole number of rows");
 	part->number = p->now.number.i;
 	assert(part->number >= 0); /* a sign is a separate token */
 	parser_take(p);
@@ -209,10 +206,8 @@ static struct query_part *parse_join(struct parser *p)
 	struct query_part *part = parse_stages_make_part(p, PART_JOIN, p->now.pos);
 
 	parser_take(p);
-	if (p->now.kind != TOKEN_NAME) {
-		parser_expected(p, "a table (thread, process, cgroup, host, file)");
-		return NULL;
-	}
+	if (p->now.kind != TOKEN_NAME)
+		return parser_missing(p, "a table (thread, process, cgroup, host, file)");
 	if (!part)
 		return NULL;
 	part->table = p->now.text;
@@ -232,10 +227,9 @@ static struct query_part *parse_where(struct parser *p)
 	if (!part)
 		return NULL;
 	part->expr = query_parse_node(p);
-	if (part->expr && p->now.kind == TOKEN_COMMA) {
-		query_fail(p->s, p->now.pos, 1, "join conditions with && or ||, not with a comma");
-		return NULL;
-	}
+	if (part->expr && p->now.kind == TOKEN_COMMA)
+		return query_fail_at(p->s, &p->now,
+				     "join conditions with && or ||, not with a comma");
 	return part->expr ? part : NULL;
 }
 
@@ -299,12 +293,11 @@ static struct query_part *parse_other(struct parser *p)
 	}
 	if (has)
 		return part;
-	if (part->items->next || !part->items->expr) {
-		query_fail(p->s, part->pos, part->len,
-			   "a list is allowed after select, by or sort; did you mean aggregates: "
-			   "sum(x), max(x)?");
-		return NULL;
-	}
+	if (part->items->next || !part->items->expr)
+		return query_fail_at(
+			p->s, part,
+			"a list is allowed after select, by or sort; did you mean aggregates: "
+			"sum(x), max(x)?");
 	part->kind = PART_WHERE;
 	part->expr = part->items->expr;
 	/* two words in a row: the first was meant as a stage */
@@ -322,7 +315,7 @@ static struct query_part *parse_part(struct parser *p)
 
 	if (t->kind != TOKEN_NAME || call)
 		return t->kind == TOKEN_PIPE || t->kind == TOKEN_END
-			       ? (parser_expected(p, "a stage (" STAGE_WORDS ")"), NULL)
+			       ? parser_missing(p, "a stage (" STAGE_WORDS ")")
 			       : parse_other(p);
 	if (token_is(t, "where") || token_is(t, "filter"))
 		return parse_where(p);
@@ -338,11 +331,8 @@ static struct query_part *parse_part(struct parser *p)
 		return parse_select(p);
 	if (token_is(t, "join"))
 		return parse_join(p);
-	if (token_is(t, "from")) {
-		query_fail(p->s, t->pos, t->len,
-			   "'from' must come first, before every other stage");
-		return NULL;
-	}
+	if (token_is(t, "from"))
+		return query_fail_at(p->s, t, "'from' must come first, before every other stage");
 	if (token_is(t, "group") && token_is(&p->after, "by")) {
 		query_fail(p->s, t->pos, p->after.pos + p->after.len - t->pos,
 			   "grouping is a separate stage: by op | count()");

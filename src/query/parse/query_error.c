@@ -111,6 +111,23 @@ void *query_alloc(struct query_source *s, size_t count, size_t size)
 	return p;
 }
 
+int query_grow_array(struct query_source *s, void **items, size_t count, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 8;
+	void *p;
+
+	if (count < *cap)
+		return 0;
+	p = query_alloc(s, more, size);
+	if (!p)
+		return s->failed;
+	if (count)
+		memcpy(p, *items, count * size);
+	*items = p;
+	*cap = more;
+	return 0;
+}
+
 /* ---- as lines ---- */
 
 /* Columns of the bytes [from, to). */

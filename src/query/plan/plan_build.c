@@ -7,60 +7,47 @@
 
 /* ---- what the planner's files share ---- */
 
-int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
-		      struct plan_stage **ret)
+struct plan_stage *planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos)
 {
-	struct plan_stage *s;
-
-	assert(pl->staged && pl->stage_count <= pl->stage_cap);
-	assert(pl->c.scope.kind == SCOPE_FIELDS);
-	if (pl->stage_count == pl->stage_cap) {
-		size_t cap = pl->stage_cap ? pl->stage_cap * 2 : 8;
-		struct plan_stage *stages = query_array(pl->c.s, cap, struct plan_stage);
-
-		if (!stages)
-			return pl->c.s->failed;
-		if (pl->stage_count)
-			memcpy(stages, pl->stages, pl->stage_count * sizeof(*stages));
-		pl->stages = stages;
-		pl->stage_cap = cap;
-	}
-	s = &pl->stages[pl->stage_count++];
-	*s = (struct plan_stage){.kind = kind, .pos = pos};
-	/* unchanged, unless planner_set_fields() changes them */
-	s->fields = pl->c.scope.fields;
-	s->field_count = pl->c.scope.count;
-	if (ret)
-		*ret = s;
-	return 0;
+	assert(pl->staged && pl->c.scope.kind == SCOPE_FIELDS);
+	if (query_grow(pl->c.s, pl->stages, pl->stage_count, pl->stage_cap) < 0)
+		return NULL;
+	/* its fields are unchanged, unless planner_add_fields() changes them */
+	pl->stages[pl->stage_count] = (struct plan_stage){.kind = kind,
+							  .pos = pos,
+							  .fields = pl->c.scope.fields,
+							  .field_count = pl->c.scope.count};
+	return &pl->stages[pl->stage_count++];
 }
 
-void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct plan_field *fields,
-			size_t count)
+void planner_set_scope(struct planner *pl, struct plan_field *fields, size_t count)
 {
-	assert(count <= QUERY_FIELDS_MAX && (!stage || pl->staged));
-	if (stage) {
-		stage->fields = fields;
-		stage->field_count = count;
-	}
+	assert(count <= QUERY_FIELDS_MAX);
 	pl->c.scope = (struct scope){
 		.kind = SCOPE_FIELDS, .table = pl->plan->table, .fields = fields, .count = count};
+}
+
+struct plan_stage *planner_add_fields(struct planner *pl, enum stage_kind kind, uint32_t pos,
+				      struct plan_field *fields, size_t count)
+{
+	struct plan_stage *s = planner_add_stage(pl, kind, pos);
+
+	if (!s)
+		return NULL;
+	s->fields = fields;
+	s->field_count = count;
+	/* the source has got the fields that later stages named */
+	if (pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	planner_set_scope(pl, fields, count);
+	return s;
 }
 
 static int planner_add_where(struct planner *pl, struct expr *e)
 {
 	assert(!pl->staged && e->type.type == QUERY_BOOL);
-	if (pl->where_count == pl->where_cap) {
-		size_t cap = pl->where_cap ? pl->where_cap * 2 : 8;
-		struct expr **where = query_array(pl->c.s, cap, struct expr *);
-
-		if (!where)
-			return pl->c.s->failed;
-		if (pl->where_count)
-			memcpy(where, pl->where, pl->where_count * sizeof(struct expr *));
-		pl->where = where;
-		pl->where_cap = cap;
-	}
+	if (query_grow(pl->c.s, pl->where, pl->where_count, pl->where_cap) < 0)
+		return pl->c.s->failed;
 	pl->where[pl->where_count++] = e;
 	return 0;
 }
@@ -102,26 +89,31 @@ struct expr *planner_field(struct planner *pl, size_t i)
 	return e;
 }
 
+int planner_keep_fields(struct planner *pl, struct plan_field *to, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		to[i] = pl->c.scope.fields[i];
+		to[i].kind = FIELD_EXPR;
+		to[i].expr = planner_field(pl, i);
+	}
+	return pl->c.s->failed;
+}
+
 /* ---- parts ---- */
 
 static int plan_where(struct planner *pl, const struct query_part *part)
 {
 	struct expr *e = check_condition(&pl->c, part->expr);
 	struct plan_stage *stage;
-	int r;
 
-	if (!e)
+	if (!e || check_limits(pl->c.s, e) < 0)
 		return pl->c.s->failed;
-	r = check_limits(pl->c.s, e);
-	if (r < 0)
-		return r;
 	if (!pl->staged)
 		return planner_add_where(pl, e);
-	r = planner_add_stage(pl, STAGE_WHERE, part->pos, &stage);
-	if (r < 0)
-		return r;
-	stage->expr = e;
-	return 0;
+	stage = planner_add_stage(pl, STAGE_WHERE, part->pos);
+	if (stage)
+		stage->expr = e;
+	return pl->c.s->failed;
 }
 
 static int plan_part(struct planner *pl, struct query_part *part)
@@ -191,30 +183,21 @@ static int plan_count(struct planner *pl)
 
 static int plan_all(struct planner *pl, struct query_pipeline *pipeline)
 {
-	int r;
+	int r = 0;
 
-	for (struct query_part *part = pipeline->parts; part; part = part->next) {
+	for (struct query_part *part = pipeline->parts; part && r >= 0; part = part->next) {
 		pl->parts = part;
 		r = plan_part(pl, part);
-		if (r < 0)
-			return r;
 	}
 	pl->parts = NULL;
-	if (pl->by) {
+	if (r >= 0 && pl->by)
 		r = plan_count(pl);
-		if (r < 0)
-			return r;
-	}
-	if (!pl->staged) {
+	if (r >= 0)
 		r = planner_open(pl);
-		if (r < 0)
-			return r;
-	}
-	if (pl->where_count) {
+	if (r >= 0 && pl->where_count)
 		pl->plan->where = expr_make_logic(pl->c.s, EXPR_AND, pl->where, pl->where_count);
-		if (!pl->plan->where)
-			return pl->c.s->failed;
-	}
+	if (r < 0 || pl->c.s->failed)
+		return pl->c.s->failed;
 	settle_fields(pl);
 	return pl->plan->where ? check_limits(pl->c.s, pl->plan->where) : 0;
 }
@@ -273,31 +256,22 @@ static int parse_to_plan(struct query_source *s, struct plan **ret)
 {
 	struct query_pipeline pipeline = {0};
 	struct parser parser;
-	struct planner pl = {0};
+	struct planner pl = {.c.s = s};
 	int r;
 
 	parser_start(&parser, s);
 	r = query_parse_parts(&parser, &pipeline);
 	if (r < 0)
 		return r;
-	pl.c.s = s;
 	pl.c.scope = (struct scope){.kind = SCOPE_TABLE, .table = pipeline.table};
 	pl.plan = plan_new(s, pipeline.table);
-	if (!pl.plan)
-		return s->failed;
-	if (pipeline.user) {
-		r = planner_user(&pl, pipeline.user);
-		if (r < 0)
-			return r;
-	}
-	r = plan_all(&pl, &pipeline);
-	if (r < 0)
-		return r;
-	/* failures were recorded, even if only NULL was returned */
-	if (s->failed)
-		return s->failed;
-	*ret = pl.plan;
-	return 0;
+	if (pl.plan && pipeline.user)
+		planner_user(&pl, pipeline.user);
+	if (!s->failed)
+		plan_all(&pl, &pipeline);
+	if (!s->failed)
+		*ret = pl.plan;
+	return s->failed;
 }
 
 int query_parse(const char *text, size_t len, struct plan **ret, struct query_error *err)

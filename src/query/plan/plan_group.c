@@ -113,7 +113,7 @@ static int parameters(struct group_planner *g, struct node *n, struct plan_field
 		if (!e)
 			return g->pl->c.s->failed;
 		if (e->type.type != k.type && k.type == f->expr->type.type)
-			return check_disagree(&g->pl->c, a, f->expr, e);
+			check_disagree(&g->pl->c, a, f->expr, e); /* the first error counts */
 		if (!is_const(e) || e->type.type != k.type)
 			return query_fail(g->pl->c.s, a->pos, a->len, "expected %s, as a constant",
 					  query_kind_text(k));
@@ -251,14 +251,13 @@ static int check_argument(struct group_planner *g, struct node *n, struct plan_f
 /* busy(): the durations of its calls, which the engine divides among windows. */
 static int check_busy(struct group_planner *g, const struct node *n, struct plan_field *f)
 {
-	static const struct bytes dur = {(const uint8_t *)"dur", 3};
 	struct planner *pl = g->pl;
 
 	if (pl->staged || pl->plan->user || pl->plan->table != TABLE_OP)
 		return query_fail(
 			pl->c.s, n->pos, n->len,
 			"busy() works on calls: use it in the first group of a query of calls");
-	f->expr = check_table_name(pl->c.s, TABLE_OP, dur, n->pos, n->len);
+	f->expr = check_table_name(pl->c.s, TABLE_OP, bytes_of("dur"), n->pos, n->len);
 	if (!f->expr)
 		return pl->c.s->failed;
 	f->type = f->expr->type;
@@ -290,8 +289,7 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 	int r;
 
 	assert(node_is_aggregate(n));
-	if (!aggregate_find(n->text, &f.aggregate, &f.quantile))
-		return -EINVAL;
+	(void)aggregate_find(n->text, &f.aggregate, &f.quantile);
 	f.name = planner_item_name(g->pl, item);
 	if (!f.name)
 		return g->pl->c.s->failed;
@@ -301,19 +299,12 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 			return 0;
 	}
 	r = takes(g, n, &f);
-	if (r < 0)
-		return r;
 	f.type = query_kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
-	if (f.aggregate == AGGREGATE_BUSY) {
+	if (r >= 0 && f.aggregate == AGGREGATE_BUSY)
 		r = check_busy(g, n, &f);
-		if (r < 0)
-			return r;
-	} else if (n->count) {
+	else if (r >= 0 && n->count)
 		r = check_argument(g, n, &f);
-		if (r < 0)
-			return r;
-	}
-	return add_field(g, item, &f);
+	return r < 0 ? r : add_field(g, item, &f);
 }
 
 /* Adds the aggregates inside a calculated item. */
@@ -323,13 +314,9 @@ static int add_parts(struct group_planner *g, struct node *n)
 
 	if (node_is_aggregate(n))
 		return add_aggregate(g, &item, true);
-	for (struct node *a = n->first; a; a = a->next) {
-		int r = add_parts(g, a);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (struct node *a = n->first; a && !g->pl->c.s->failed; a = a->next)
+		add_parts(g, a);
+	return g->pl->c.s->failed;
 }
 
 static int add_key(struct group_planner *g, struct query_item *item)
@@ -382,30 +369,27 @@ static struct expr *row_time(struct group_planner *g, const struct query_part *b
 			return scope->open ? check_name(&pl->c, &n)
 					   : check_table_name(pl->c.s, pl->plan->table, text,
 							      by->pos, by->len);
-		query_fail(pl->c.s, by->pos, by->len,
-			   "rows of %s have no time, so 'every' does not apply",
-			   schema_table(pl->plan->table)->name);
-		return NULL;
+		return query_fail_at(pl->c.s, by,
+				     "rows of %s have no time, so 'every' does not apply",
+				     schema_table(pl->plan->table)->name);
 	}
 	for (size_t i = 0; i < scope->count; i++) {
 		if (scope->fields[i].type.type != QUERY_TIME)
 			continue;
-		if (found >= 0) {
-			query_fail(pl->c.s, by->pos, by->len,
-				   "several fields of the previous stage are points in time: %s, "
-				   "%s; group by bucket(%s, ...)",
-				   scope->fields[found].name, scope->fields[i].name,
-				   scope->fields[found].name);
-			return NULL;
-		}
+		if (found >= 0)
+			return query_fail_at(
+				pl->c.s, by,
+				"several fields of the previous stage are points in time: %s, "
+				"%s; group by bucket(%s, ...)",
+				scope->fields[found].name, scope->fields[i].name,
+				scope->fields[found].name);
 		found = (int)i;
 	}
-	if (found < 0) {
-		query_fail(pl->c.s, by->pos, by->len,
-			   "no field of the previous stage is a point in time, so 'every' does not "
-			   "apply");
-		return NULL;
-	}
+	if (found < 0)
+		return query_fail_at(
+			pl->c.s, by,
+			"no field of the previous stage is a point in time, so 'every' does not "
+			"apply");
 	return planner_field(pl, (size_t)found);
 }
 
@@ -433,29 +417,18 @@ static int add_calculated(struct group_planner *g, struct plan_field *to, size_t
 			  struct query_item *item, size_t plain)
 {
 	struct planner *pl = g->pl;
-	struct plan_field f = {.kind = FIELD_EXPR};
+	bool aggregate = node_is_aggregate(item->expr);
+	struct expr *e =
+		aggregate ? planner_field(pl, plain) : check_expr(&pl->c, item->expr, NULL);
+	const char *name;
 
-	if (node_is_aggregate(item->expr)) {
-		assert(plain < g->count && g->fields[plain].kind == FIELD_AGGREGATE);
-		f.expr = planner_field(pl, plain);
-		f.name = g->fields[plain].name;
-	} else {
-		f.expr = check_expr(&pl->c, item->expr, NULL);
-		f.name = f.expr ? planner_item_name(pl, item) : NULL;
-	}
-	if (!f.expr || !f.name)
+	assert(!aggregate || (plain < g->count && g->fields[plain].kind == FIELD_AGGREGATE));
+	if (!e || check_limits(pl->c.s, e) < 0)
 		return pl->c.s->failed;
-	if (!node_is_aggregate(item->expr)) {
-		int r = check_limits(pl->c.s, f.expr);
-
-		if (r < 0)
-			return r;
-		r = planner_check_name(pl, to, *count, item, f.name);
-		if (r < 0)
-			return r;
-	}
-	f.type = f.expr->type;
-	to[(*count)++] = f;
+	name = aggregate ? g->fields[plain].name : planner_item_name(pl, item);
+	if (!name || (!aggregate && planner_check_name(pl, to, *count, item, name) < 0))
+		return pl->c.s->failed;
+	to[(*count)++] = planner_made_field(name, e);
 	return 0;
 }
 
@@ -463,41 +436,27 @@ static int add_calculated(struct group_planner *g, struct plan_field *to, size_t
 static int calculate(struct group_planner *g, const struct query_part *part)
 {
 	struct planner *pl = g->pl;
-	size_t count = 0, plain = g->keys, cap = g->keys;
+	size_t count = g->keys, plain = g->keys, cap = g->keys;
 	struct plan_field *to;
-	struct plan_stage *stage;
-	int r;
 
 	assert(g->keys <= g->count);
 	for (struct query_item *i = part->items; i; i = i->next)
 		cap++;
 	to = query_array(pl->c.s, cap, struct plan_field);
-	if (!to)
+	if (!to || planner_keep_fields(pl, to, count) < 0)
 		return pl->c.s->failed;
-	for (; count < g->keys; count++) {
-		to[count] = (struct plan_field){.name = g->fields[count].name,
-						.type = g->fields[count].type,
-						.kind = FIELD_EXPR,
-						.expr = planner_field(pl, count)};
-		if (!to[count].expr)
-			return pl->c.s->failed;
-	}
 	pl->c.scope.see_hidden = true;
 	for (struct query_item *i = part->items; i; i = i->next) {
 		if (count == QUERY_FIELDS_MAX)
 			return query_fail(pl->c.s, part->pos, part->len,
 					  "a stage has more than %d fields", QUERY_FIELDS_MAX);
-		r = add_calculated(g, to, &count, i, plain);
-		if (r < 0)
-			return r;
+		if (add_calculated(g, to, &count, i, plain) < 0)
+			return pl->c.s->failed;
 		plain += node_is_aggregate(i->expr);
 	}
 	assert(count <= cap);
-	r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
-	if (r < 0)
-		return r;
-	planner_set_fields(pl, stage, to, count);
-	return 0;
+	planner_add_fields(pl, STAGE_SELECT, part->pos, to, count);
+	return pl->c.s->failed;
 }
 
 /* ---- the order of groups ---- */
@@ -523,7 +482,6 @@ static int default_sort(struct group_planner *g, bool window, uint32_t pos)
 	struct sort_key *keys = query_array(pl->c.s, g->keys + 1, struct sort_key);
 	struct plan_stage *stage;
 	size_t count = 0;
-	int r;
 
 	assert(g->keys <= scope->count);
 	if (!keys)
@@ -539,9 +497,9 @@ static int default_sort(struct group_planner *g, bool window, uint32_t pos)
 	for (size_t i = window; i < g->keys; i++)
 		keys[count++] = (struct sort_key){(unsigned int)i, false};
 	assert(count > 0 && count <= g->keys + 1);
-	r = planner_add_stage(pl, STAGE_SORT, pos, &stage);
-	if (r < 0)
-		return r;
+	stage = planner_add_stage(pl, STAGE_SORT, pos);
+	if (!stage)
+		return pl->c.s->failed;
 	stage->keys = keys;
 	stage->key_count = count;
 	return 0;
@@ -560,8 +518,6 @@ static int no_aggregate(struct group_planner *g, const struct query_item *item)
 
 static int add_items(struct group_planner *g, const struct query_part *part, bool *ret_calculated)
 {
-	int r;
-
 	*ret_calculated = false;
 	for (struct query_item *i = part->items; i; i = i->next) {
 		if (!i->expr || !node_has_aggregate(i->expr))
@@ -570,19 +526,15 @@ static int add_items(struct group_planner *g, const struct query_part *part, boo
 			*ret_calculated = true;
 			continue;
 		}
-		r = add_aggregate(g, i, false);
-		if (r < 0)
-			return r;
+		if (add_aggregate(g, i, false) < 0)
+			return g->pl->c.s->failed;
 	}
 	/* after the plain ones, so that those keep their positions */
-	for (struct query_item *i = part->items; i; i = i->next) {
-		if (node_is_aggregate(i->expr))
-			continue;
-		r = add_parts(g, i->expr);
-		if (r < 0)
-			return r;
+	for (struct query_item *i = part->items; i && !g->pl->c.s->failed; i = i->next) {
+		if (!node_is_aggregate(i->expr))
+			add_parts(g, i->expr);
 	}
-	return 0;
+	return g->pl->c.s->failed;
 }
 
 /* True if calls are grouped by a file, but not by both of their files. */
@@ -598,24 +550,17 @@ static bool is_by_file(const struct group_planner *g)
 static int place_group(struct group_planner *g, const struct query_part *part)
 {
 	struct planner *pl = g->pl;
-	struct plan_stage *stage;
-	int r;
 
-	if (!pl->staged) {
-		pl->plan->grouped = true;
-		pl->plan->each_file = is_by_file(g);
-		pl->plan->fields = g->fields;
-		pl->plan->field_count = g->count;
-		pl->staged = true;
-		planner_set_fields(pl, NULL, g->fields, g->count);
-		return 0;
+	if (pl->staged) {
+		planner_add_fields(pl, STAGE_GROUP, part->pos, g->fields, g->count);
+		return pl->c.s->failed;
 	}
-	if (pl->c.scope.open)
-		pl->plan->field_count = pl->c.scope.count;
-	r = planner_add_stage(pl, STAGE_GROUP, part->pos, &stage);
-	if (r < 0)
-		return r;
-	planner_set_fields(pl, stage, g->fields, g->count);
+	pl->plan->grouped = true;
+	pl->plan->each_file = is_by_file(g);
+	pl->plan->fields = g->fields;
+	pl->plan->field_count = g->count;
+	pl->staged = true;
+	planner_set_scope(pl, g->fields, g->count);
 	return 0;
 }
 
@@ -653,30 +598,18 @@ int planner_group(struct planner *pl, const struct query_part *by,
 	assert(aggregates->kind == PART_AGGREGATE && (!by || by->kind == PART_BY));
 	g.cap = plan_group_fields_needed(by, aggregates);
 	g.fields = query_array(pl->c.s, g.cap, struct plan_field);
-	if (!g.fields)
-		return pl->c.s->failed;
-	if (window) {
-		r = add_window(&g, by);
-		if (r < 0)
-			return r;
-	}
-	for (struct query_item *i = by ? by->items : NULL; i; i = i->next) {
+	r = g.fields && window ? add_window(&g, by) : pl->c.s->failed;
+	for (struct query_item *i = by ? by->items : NULL; i && r >= 0; i = i->next)
 		r = add_key(&g, i);
-		if (r < 0)
-			return r;
-	}
 	g.keys = g.count;
-	r = add_items(&g, aggregates, &calculated);
-	if (r < 0)
-		return r;
-	r = place_group(&g, aggregates);
-	if (r < 0)
-		return r;
-	if (calculated) {
+	if (r >= 0)
+		r = add_items(&g, aggregates, &calculated);
+	if (r >= 0)
+		r = place_group(&g, aggregates);
+	if (r >= 0 && calculated)
 		r = calculate(&g, aggregates);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	pl->keys = (unsigned int)g.keys;
 	if (!g.keys || sort_follows(pl->parts ? pl->parts->next : NULL))
 		return 0;

@@ -13,20 +13,8 @@ static const char *const op_fields[] = {"start", "dur", "comm", "tid", "op",
 
 /* ---- the source's fields ---- */
 
-static int add_named(struct planner *pl, struct plan_field *fields, size_t *count, const char *name)
-{
-	struct bytes text = {(const uint8_t *)name, strlen(name)};
-	struct expr *e = check_table_name(pl->c.s, pl->plan->table, text, 0, 0);
-
-	if (!e)
-		return pl->c.s->failed;
-	fields[(*count)++] =
-		(struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
-	return 0;
-}
-
 /* Adds the default fields, for a query that selects none. */
-static int add_default(struct planner *pl, struct plan_field *fields, size_t *count)
+static void add_default(struct planner *pl, struct plan_field *fields, size_t *count)
 {
 	const struct table_def *def = schema_table(pl->plan->table);
 	bool op = pl->plan->table == TABLE_OP;
@@ -36,12 +24,12 @@ static int add_default(struct planner *pl, struct plan_field *fields, size_t *co
 			      SCHEMA_COLUMNS_MAX <= QUERY_FIELDS_MAX,
 		      "planner_open() has room for all of them");
 	for (size_t i = 0; i < all; i++) {
-		int r = add_named(pl, fields, count, op ? op_fields[i] : def->columns[i].name);
+		const char *name = op ? op_fields[i] : def->columns[i].name;
+		struct expr *e = check_table_name(pl->c.s, pl->plan->table, bytes_of(name), 0, 0);
 
-		if (r < 0)
-			return r;
+		if (e)
+			fields[(*count)++] = planner_made_field(name, e);
 	}
-	return 0;
 }
 
 /* True if a later stage lists its fields, before any are shown or joined. */
@@ -76,53 +64,43 @@ int planner_open(struct planner *pl)
 	fields = query_array(pl->c.s, QUERY_FIELDS_MAX, struct plan_field);
 	if (!fields)
 		return pl->c.s->failed;
-	if (!fields_follow(pl->parts)) {
-		int r = add_default(pl, fields, &count);
-
-		if (r < 0)
-			return r;
-	}
-	planner_set_fields(pl, NULL, fields, count);
+	if (!fields_follow(pl->parts))
+		add_default(pl, fields, &count);
+	planner_set_scope(pl, fields, count);
 	scope->open = true;
 	pl->plan->fields = fields;
 	pl->plan->field_count = count;
-	return 0;
+	return pl->c.s->failed;
 }
 
-static int user_fields(struct planner *pl, const struct query_user_table *t,
-		       struct plan_field *fields)
+/* The value of a column of a user's table, in its own rows. */
+static struct expr *user_column(struct planner *pl, const struct query_user_table *t, size_t column)
 {
-	struct node at = {0};
+	const struct node at = {0};
+	struct expr *e = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[column].type, &at);
 
-	for (size_t i = 0; i < t->column_count; i++) {
-		struct expr *e = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
-
-		if (!e)
-			return pl->c.s->failed;
-		e->column = (unsigned int)i;
-		fields[i] = (struct plan_field){
-			.name = t->columns[i].name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
-	}
-	return 0;
+	if (e)
+		e->column = (unsigned int)column;
+	return e;
 }
 
 int planner_user(struct planner *pl, const struct query_user_table *t)
 {
 	struct plan *p = pl->plan;
-	int r;
 
 	assert(t->column_count && t->column_count <= QUERY_FIELDS_MAX && !pl->staged);
 	p->fields = query_array(pl->c.s, t->column_count, struct plan_field);
-	if (!p->fields)
-		return pl->c.s->failed;
-	p->field_count = t->column_count;
+	p->field_count = p->fields ? t->column_count : 0;
 	p->user = t;
-	r = user_fields(pl, t, p->fields);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < p->field_count; i++) {
+		struct expr *e = user_column(pl, t, i);
+
+		if (e)
+			p->fields[i] = planner_made_field(t->columns[i].name, e);
+	}
 	pl->staged = true;
-	planner_set_fields(pl, NULL, p->fields, p->field_count);
-	return 0;
+	planner_set_scope(pl, p->fields, p->field_count);
+	return pl->c.s->failed;
 }
 
 /* ---- select ---- */
@@ -143,30 +121,23 @@ static int select_all(struct planner *pl, const struct query_part *part, struct 
 	size_t all = table ? def->column_count : scope->count;
 
 	for (size_t i = 0; i < all; i++) {
-		struct plan_field *f = &fields[*count];
+		const char *name = table ? def->columns[i].name : scope->fields[i].name;
+		struct node n = {.kind = NODE_NAME,
+				 .pos = part->pos,
+				 .len = part->len,
+				 .text = bytes_of(name)};
+		struct expr *e;
 
 		if (!table && scope->fields[i].hidden)
 			continue;
 		if (*count == QUERY_FIELDS_MAX)
 			return plan_rows_too_many(pl, part);
-		*f = (struct plan_field){.kind = FIELD_EXPR};
-		f->name = table ? def->columns[i].name : scope->fields[i].name;
-		if (scope->kind == SCOPE_PLACED) {
-			f->expr = scope->fields[i].expr;
-		} else if (!table) {
-			f->expr = planner_field(pl, i);
-		} else {
-			struct node n = {.kind = NODE_NAME,
-					 .pos = part->pos,
-					 .len = part->len,
-					 .text = {(const uint8_t *)f->name, strlen(f->name)}};
-
-			f->expr = check_name(&pl->c, &n);
-		}
-		if (!f->expr)
+		e = table			  ? check_name(&pl->c, &n)
+		    : scope->kind == SCOPE_PLACED ? scope->fields[i].expr
+						  : planner_field(pl, i);
+		if (!e)
 			return pl->c.s->failed;
-		f->type = f->expr->type;
-		++*count;
+		fields[(*count)++] = planner_made_field(name, e);
 	}
 	return 0;
 }
@@ -174,10 +145,8 @@ static int select_all(struct planner *pl, const struct query_part *part, struct 
 static int select_item(struct planner *pl, const struct query_part *part,
 		       const struct query_item *item, struct plan_field *fields, size_t *count)
 {
-	struct plan_field *f = &fields[*count];
 	struct expr *e;
 	const char *name;
-	int r;
 
 	if (!item->expr)
 		return select_all(pl, part, fields, count);
@@ -187,13 +156,9 @@ static int select_item(struct planner *pl, const struct query_part *part,
 	if (!e || check_limits(pl->c.s, e) < 0)
 		return pl->c.s->failed;
 	name = planner_item_name(pl, item);
-	if (!name)
+	if (!name || planner_check_name(pl, fields, *count, item, name) < 0)
 		return pl->c.s->failed;
-	r = planner_check_name(pl, fields, *count, item, name);
-	if (r < 0)
-		return r;
-	*f = (struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
-	++*count;
+	fields[(*count)++] = planner_made_field(name, e);
 	return 0;
 }
 
@@ -212,31 +177,21 @@ int planner_select(struct planner *pl, const struct query_part *part)
 {
 	struct plan_field *fields =
 		query_array(pl->c.s, plan_rows_fields_needed(pl, part), struct plan_field);
-	struct plan_stage *stage;
 	size_t count = 0;
-	int r;
 
 	assert(part->kind == PART_SELECT);
-	if (!fields)
+	for (const struct query_item *i = part->items; i && !pl->c.s->failed; i = i->next)
+		select_item(pl, part, i, fields, &count);
+	if (pl->c.s->failed)
 		return pl->c.s->failed;
-	for (const struct query_item *i = part->items; i; i = i->next) {
-		r = select_item(pl, part, i, fields, &count);
-		if (r < 0)
-			return r;
-	}
 	if (!pl->staged) {
-		planner_set_fields(pl, NULL, fields, count);
+		planner_set_scope(pl, fields, count);
 		pl->c.scope.kind = SCOPE_PLACED;
 		return 0;
 	}
-	if (pl->c.scope.open)
-		pl->plan->field_count = pl->c.scope.count;
-	r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
-	if (r < 0)
-		return r;
-	planner_set_fields(pl, stage, fields, count);
+	planner_add_fields(pl, STAGE_SELECT, part->pos, fields, count);
 	pl->keys = 0;
-	return 0;
+	return pl->c.s->failed;
 }
 
 /* ---- sort ---- */
@@ -249,11 +204,8 @@ static int hidden_field(struct planner *pl, struct query_item *item, struct expr
 			unsigned int *ret)
 {
 	struct scope *scope = &pl->c.scope;
-	struct plan_field *fields = scope->fields;
-	struct plan_stage *stage;
 	size_t count = scope->count;
 	const char *name = node_name(pl->c.s, item->expr);
-	int r;
 
 	assert(e->kind != EXPR_FIELD || scope->open);
 	if (!name || check_limits(pl->c.s, e) < 0)
@@ -262,26 +214,14 @@ static int hidden_field(struct planner *pl, struct query_item *item, struct expr
 		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
 				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
 	if (!scope->open) {
-		fields = query_array(pl->c.s, count + 1, struct plan_field);
-		if (!fields)
+		struct plan_field *fields = query_array(pl->c.s, count + 1, struct plan_field);
+
+		if (!fields || planner_keep_fields(pl, fields, count) < 0 ||
+		    !planner_add_fields(pl, STAGE_SELECT, item->expr->pos, fields, count + 1))
 			return pl->c.s->failed;
-		for (size_t i = 0; i < count; i++) {
-			fields[i] = (struct plan_field){.name = scope->fields[i].name,
-							.type = scope->fields[i].type,
-							.kind = FIELD_EXPR,
-							.expr = planner_field(pl, i),
-							.hidden = scope->fields[i].hidden};
-			if (!fields[i].expr)
-				return pl->c.s->failed;
-		}
-		r = planner_add_stage(pl, STAGE_SELECT, item->expr->pos, &stage);
-		if (r < 0)
-			return r;
-		planner_set_fields(pl, stage, fields, count);
-		stage->field_count = count + 1;
 	}
-	fields[count] = (struct plan_field){
-		.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e, .hidden = true};
+	scope->fields[count] = planner_made_field(name, e);
+	scope->fields[count].hidden = true;
 	scope->count = count + 1;
 	*ret = (unsigned int)count;
 	return 0;
@@ -309,10 +249,8 @@ static int sort_key(struct planner *pl, struct query_item *item, unsigned int *r
 		*scope = (struct scope){.kind = SCOPE_TABLE, .table = scope->table};
 		e = check_expr(&pl->c, item->expr, NULL);
 		*scope = fields;
-		if (!e)
-			return pl->c.s->failed;
 	}
-	return hidden_field(pl, item, e, ret);
+	return e ? hidden_field(pl, item, e, ret) : pl->c.s->failed;
 }
 
 static bool has_key(const struct plan_stage *stage, unsigned int field)
@@ -358,9 +296,9 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 			sort.keys[sort.key_count++] = (struct sort_key){i, false};
 	}
 	assert(sort.key_count <= count + pl->keys);
-	r = planner_add_stage(pl, STAGE_SORT, part->pos, &stage);
-	if (r < 0)
-		return r;
+	stage = planner_add_stage(pl, STAGE_SORT, part->pos);
+	if (!stage)
+		return pl->c.s->failed;
 	stage->keys = sort.keys;
 	stage->key_count = sort.key_count;
 	return 0;
@@ -371,16 +309,11 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 int planner_head(struct planner *pl, const struct query_part *part)
 {
 	struct plan_stage *stage;
-	int r;
 
-	assert(part->kind == PART_HEAD || part->kind == PART_TAIL);
-	assert(part->number >= 0);
-	r = planner_open(pl);
-	if (r < 0)
-		return r;
-	r = planner_add_stage(pl, STAGE_HEAD, part->pos, &stage);
-	if (r < 0)
-		return r;
+	assert((part->kind == PART_HEAD || part->kind == PART_TAIL) && part->number >= 0);
+	stage = planner_open(pl) < 0 ? NULL : planner_add_stage(pl, STAGE_HEAD, part->pos);
+	if (!stage)
+		return pl->c.s->failed;
 	stage->count = part->number;
 	stage->tail = part->kind == PART_TAIL;
 	return 0;
@@ -479,38 +412,29 @@ static const char *joined_name(struct planner *pl, const char *of, const char *c
 	return column;
 }
 
-/* The fields of the previous stage. */
-static int kept_fields(struct planner *pl, struct plan_field *fields, size_t *count)
+static void joined_field(struct planner *pl, const char *of, const char *column, struct expr *e,
+			 struct plan_field *fields, size_t *count)
 {
-	for (; *count < pl->c.scope.count; ++*count) {
-		fields[*count] = pl->c.scope.fields[*count];
-		fields[*count].kind = FIELD_EXPR;
-		fields[*count].expr = planner_field(pl, *count);
-		if (!fields[*count].expr)
-			return pl->c.s->failed;
-	}
-	return 0;
+	const char *name = joined_name(pl, of, column, fields, *count);
+
+	if (e && name)
+		fields[(*count)++] = planner_made_field(name, e);
 }
 
-static int joined_fields(struct planner *pl, enum table_id table, struct plan_field *fields,
-			 size_t *count)
+static void joined_fields(struct planner *pl, enum table_id table, struct plan_field *fields,
+			  size_t *count)
 {
 	const struct table_def *def = schema_table(table);
 
-	assert(schema_table(table)->column_count > 1);
+	assert(def->column_count > 1);
 	/* the first column is the id, which exists already */
 	for (unsigned int i = 1; i < def->column_count; i++) {
-		struct bytes text = {(const uint8_t *)def->columns[i].name,
-				     strlen(def->columns[i].name)};
-		struct expr *e = check_table_name(pl->c.s, table, text, 0, 0);
-		const char *name = joined_name(pl, def->name, def->columns[i].name, fields, *count);
+		const char *column = def->columns[i].name;
 
-		if (!e || !name)
-			return pl->c.s->failed;
-		fields[(*count)++] = (struct plan_field){
-			.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+		joined_field(pl, def->name, column,
+			     check_table_name(pl->c.s, table, bytes_of(column), 0, 0), fields,
+			     count);
 	}
-	return 0;
 }
 
 /* ---- join with a user's table ---- */
@@ -557,26 +481,14 @@ static int user_key(struct planner *pl, const struct query_part *part,
 			  t->name);
 }
 
-static int user_joined(struct planner *pl, const struct query_user_table *t, size_t key,
-		       struct plan_field *fields, size_t *count)
+static void user_joined(struct planner *pl, const struct query_user_table *t, size_t key,
+			struct plan_field *fields, size_t *count)
 {
-	struct node at = {0};
-
 	for (size_t i = 0; i < t->column_count; i++) {
-		struct plan_field *f = &fields[*count];
-
-		if (i == key)
-			continue;
-		f->expr = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
-		f->name = joined_name(pl, t->name, t->columns[i].name, fields, *count);
-		if (!f->expr || !f->name)
-			return pl->c.s->failed;
-		f->expr->column = (unsigned int)i;
-		f->type = f->expr->type;
-		f->kind = FIELD_EXPR;
-		++*count;
+		if (i != key)
+			joined_field(pl, t->name, t->columns[i].name, user_column(pl, t, i), fields,
+				     count);
 	}
-	return 0;
 }
 
 int planner_join(struct planner *pl, const struct query_part *part)
@@ -586,44 +498,39 @@ int planner_join(struct planner *pl, const struct query_part *part)
 	struct plan_stage *stage;
 	struct plan_field *fields;
 	unsigned int column = 0;
-	size_t count = 0, key = 0, more;
+	size_t count, key = 0, more;
 	int r;
 
 	assert(part->kind == PART_JOIN);
 	r = planner_open(pl);
-	if (r < 0)
-		return r;
-	r = user ? user_key(pl, part, user, &column, &key) : join_table(pl, part, &table);
-	if (r < 0)
-		return r;
-	r = user ? 0 : join_field(pl, part, table, &column);
+	if (r >= 0)
+		r = user ? user_key(pl, part, user, &column, &key) : join_table(pl, part, &table);
+	if (r >= 0 && !user)
+		r = join_field(pl, part, table, &column);
 	if (r < 0)
 		return r;
 	assert(user || schema_is_dimension(table));
 	assert(column < pl->c.scope.count);
+	count = pl->c.scope.count;
 	more = user ? user->column_count : schema_table(table)->column_count;
-	if (pl->c.scope.count + more > QUERY_FIELDS_MAX)
+	if (count + more > QUERY_FIELDS_MAX)
 		return plan_rows_too_many(pl, part);
-	fields = query_array(pl->c.s, pl->c.scope.count + more, struct plan_field);
-	if (!fields)
+	fields = query_array(pl->c.s, count + more, struct plan_field);
+	if (!fields || planner_keep_fields(pl, fields, count) < 0)
 		return pl->c.s->failed;
-	r = kept_fields(pl, fields, &count);
-	if (r < 0)
-		return r;
-	r = user ? user_joined(pl, user, key, fields, &count)
-		 : joined_fields(pl, table, fields, &count);
-	if (r < 0)
-		return r;
+	if (user)
+		user_joined(pl, user, key, fields, &count);
+	else
+		joined_fields(pl, table, fields, &count);
+	if (pl->c.s->failed)
+		return pl->c.s->failed;
 	assert(count == pl->c.scope.count + more - 1); /* all columns but the key */
-	if (pl->c.scope.open)
-		pl->plan->field_count = pl->c.scope.count;
-	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
-	if (r < 0)
-		return r;
+	stage = planner_add_fields(pl, STAGE_JOIN, part->pos, fields, count);
+	if (!stage)
+		return pl->c.s->failed;
 	stage->column = column;
 	stage->table = table;
 	stage->user = user;
 	stage->key = key;
-	planner_set_fields(pl, stage, fields, count);
 	return 0;
 }

@@ -22,16 +22,26 @@ struct planner {
 };
 
 /* plan_build.c */
-int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
-		      struct plan_stage **ret);
-/* The fields of a stage become the scope of the next. */
-void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct plan_field *fields,
-			size_t count);
+/* A stage with the fields of the previous one. NULL: no memory. */
+struct plan_stage *planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos);
+/* The same with other fields, which become the scope of the next. */
+struct plan_stage *planner_add_fields(struct planner *pl, enum stage_kind kind, uint32_t pos,
+				      struct plan_field *fields, size_t count);
+/* The fields of the source become the scope of the first stage. */
+void planner_set_scope(struct planner *pl, struct plan_field *fields, size_t count);
+/* The first fields in scope, passed on unchanged. */
+int planner_keep_fields(struct planner *pl, struct plan_field *to, size_t count);
 /* Checks that a field's name differs from all previous ones. */
 int planner_check_name(struct planner *pl, const struct plan_field *fields, size_t count,
 		       const struct query_item *item, const char *name);
 const char *planner_item_name(struct planner *pl, const struct query_item *item);
 struct expr *planner_field(struct planner *pl, size_t i);
+
+/* A field with the value of an expression. */
+static inline struct plan_field planner_made_field(const char *name, struct expr *e)
+{
+	return (struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+}
 
 /* plan_rows.c: select, sort, head, join over rows and fields */
 int planner_user(struct planner *pl, const struct query_user_table *t); /* from a user's table */

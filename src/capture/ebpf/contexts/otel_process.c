@@ -251,28 +251,24 @@ static void *job_run(void *arg)
 static struct job *job_new(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name)
 {
 	struct job *j = calloc(1, sizeof(*j));
-	pthread_condattr_t monotonic;
 
 	if (!j)
 		return NULL;
 	*j = (struct job){.reader = reader, .pid = pid, .at = at, .name = name};
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&j->done_cond, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&j->done_cond);
 	return j;
 }
 
 static bool job_wait(struct job *j)
 {
-	int64_t until = clock_monotonic_ns() + ANSWER_NS;
-	struct timespec ts = {until / NSEC_PER_SEC, until % NSEC_PER_SEC};
+	struct timespec until;
 	int r = 0;
 
+	clock_after(ANSWER_NS, &until);
 	pthread_mutex_lock(&j->lock);
 	while (!j->done && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&j->done_cond, &j->lock, &ts);
+		r = pthread_cond_timedwait(&j->done_cond, &j->lock, &until);
 	j->left = !j->done;
 	if (j->left)
 		__atomic_add_fetch(&j->reader->stuck, 1, __ATOMIC_RELAXED);

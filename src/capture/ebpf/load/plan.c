@@ -97,57 +97,28 @@ static const struct {
 	{"pivot_root", {NAME_COVERS}},
 };
 
+/* The field of a plan that has the argument of this role; NULL: there is none. */
 static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
 {
-	switch (role) {
-	case ARG_FD:
-		return &p->fd;
-	case ARG_FD2:
-		return &p->fd2;
-	case ARG_DIRFD:
-		return &p->dirfd;
-	case ARG_DIRFD2:
-		return &p->dirfd2;
-	case ARG_PATH:
-		return &p->path;
-	case ARG_PATH2:
-	case ARG_TARGET:
-		return &p->path2;
-	case ARG_SIZE:
-		return &p->size;
-	case ARG_LEN:
-		return &p->size;
-	case ARG_POS:
-		return &p->pos;
-	case ARG_POS2:
-		return &p->pos2;
-	case ARG_POSP:
-		return &p->posp;
-	case ARG_POSP2:
-		return &p->posp2;
-	case ARG_IOV:
-		return &p->iov;
-	case ARG_IOVCNT:
-		return &p->iovcnt;
-	case ARG_MSG:
-		return &p->msg;
-	case ARG_MMSG:
-		return &p->mmsg;
-	case ARG_ADDR:
-		return &p->addr;
-	case ARG_ADDRLEN:
-		return &p->addrlen;
-	case ARG_ADDROUT:
-		return &p->addrout;
-	case ARG_FDPAIR:
-		return &p->fdpair;
-	case ARG_FLAGS:
-		return &p->opflags;
-	case ARG_HOW:
-		return &p->how;
-	default:
-		return NULL;
-	}
+#define SLOT(member) offsetof(struct wire_plan, member)
+	static const size_t slots[] = {
+		[ARG_FD] = SLOT(fd),	       [ARG_FD2] = SLOT(fd2),
+		[ARG_DIRFD] = SLOT(dirfd),     [ARG_DIRFD2] = SLOT(dirfd2),
+		[ARG_PATH] = SLOT(path),       [ARG_PATH2] = SLOT(path2),
+		[ARG_TARGET] = SLOT(path2),    [ARG_SIZE] = SLOT(size),
+		[ARG_LEN] = SLOT(size),	       [ARG_POS] = SLOT(pos),
+		[ARG_POS2] = SLOT(pos2),       [ARG_POSP] = SLOT(posp),
+		[ARG_POSP2] = SLOT(posp2),     [ARG_IOV] = SLOT(iov),
+		[ARG_IOVCNT] = SLOT(iovcnt),   [ARG_MSG] = SLOT(msg),
+		[ARG_MMSG] = SLOT(mmsg),       [ARG_ADDR] = SLOT(addr),
+		[ARG_ADDRLEN] = SLOT(addrlen), [ARG_ADDROUT] = SLOT(addrout),
+		[ARG_FDPAIR] = SLOT(fdpair),   [ARG_FLAGS] = SLOT(opflags),
+		[ARG_HOW] = SLOT(how),
+	};
+#undef SLOT
+
+	/* no slot is at the beginning of a plan */
+	return role < ARRAY_SIZE(slots) && slots[role] ? (int8_t *)p + slots[role] : NULL;
 }
 
 /* True if the argument is kept in a0 ... a5 because no other column holds it. */
@@ -163,16 +134,12 @@ static bool kept_raw(const struct op_def *d, enum arg_role role)
 	case ARG_ADDROUT:
 		return false;
 	case ARG_ADDRLEN:
+	case ARG_IOVCNT:
 		return true;
 	case ARG_DIRFD: /* op.fd is the new descriptor */
 		return d->ret == RET_FD;
-	case ARG_IOVCNT:
-		return true;
-	default: {
-		struct wire_plan unused;
-
-		return !plan_slot(&unused, role);
-	}
+	default:
+		return !plan_slot(&(struct wire_plan){0}, role);
 	}
 }
 
