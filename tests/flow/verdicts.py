@@ -158,6 +158,20 @@ for mode in 'hash', 'bytes':
     tap.check(f'{mode}: what a process made, stored and then sent is found where it was sent, as equal content',
               [(r['depth'], r['call'], r['via']) for r in rows] ==
               [(0, 'write', None), (1, 'sendto', 'equal content'), (0, 'write', None), (0, 'write', None), (1, 'sendto', 'equal content')], *rows)
+BACK = """
+import os, socket
+a, b = socket.socketpair()
+with open('made', 'w+b', 0) as f:
+    f.write(os.urandom(5000))
+    f.seek(1000)
+    a.sendall(f.read(3000))
+"""
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', BACK], cwd=folder, check=True,
+                   timeout=60)
+    rows = tree('--of', 'op == "write" && path ~ "**/made"')
+tap.check('what a process reads of its own file is followed', [(r['call'], r['via'], r['bytes']) for r in rows] ==
+          [('write', None, 5000), ('read', 'storage', 3000), ('sendto', 'content', 3000)], *rows)
 SPARSE = """
 import os
 for folder, last in ('a', b'x'), ('b', b'y'):
