@@ -167,6 +167,9 @@ def one_trace(folder):
     tap.check('Lamport numbers rise along each certain edge', lamport)
     tap.check('nothing contradicts, nothing is left out', not any(document[k] for k in ('contradictions', 'cycles', 'left_out')),
               {k: document[k] for k in ('contradictions', 'cycles', 'left_out')})
+    followed = json.loads(run(folder, weir, 'flow', 'one.weir', '--of', 'bytes > 0', '--json'))
+    tap.check('the same edges if calls are followed', followed['tables']['edges'] == document['tables']['edges'],
+              followed['tables']['edges']['rows'], document['tables']['edges']['rows'])
     return found, document
 
 

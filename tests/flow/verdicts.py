@@ -95,6 +95,50 @@ with tempfile.TemporaryDirectory() as folder:
     for expr in ('op==write', 'bytes>1'):
         want, since = tree('--of', expr), tree('--from', expr)
         tap.check(f'--from takes "{expr}", which has no space', want and want == since, len(want), len(since))
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', 'sh', '-c',
+                    'head -c 40960 /dev/urandom >x; dd if=x bs=4096 status=none | dd of=y bs=4096 status=none'], cwd=folder, check=True, timeout=60)
+    last = [r for r in tree('--of', 'dd read x') if r['call'] == 'write' and r['file'].endswith('/y')]
+    tap.check('what a call read is followed to where it was written', len(last) == 10 and all(r['via'] == 'content' and r['depth'] == 3 for r in last), *last)
+    screen = subprocess.run([weir, 'flow', 't.weir', '--of', 'dd read x'], cwd=folder, check=True, timeout=60, capture_output=True, text=True,
+                            env={**os.environ, 'COLUMNS': '80'}).stdout
+    lines = screen[screen.index('every later place'):].splitlines()[1:]
+    tap.check('calls that differ in range alone are one line', len(lines) == 4 and all('40.0 KiB in 10 calls' in line and len(line) <= 80 for line in lines), *lines)
+# as git clone does: what is received goes to a child process, which stores all of it, and most of it to other files
+CHILD = """
+import os, socket, sys
+with socket.create_server(('127.0.0.1', 0)) as server:
+    to = socket.create_connection(server.getsockname())
+    of = server.accept()[0]
+if not os.fork():
+    of.close()
+    for i in range(9):
+        to.sendall(os.urandom(20000))
+    os._exit(0)
+to.close()
+r, w = os.pipe()
+if not os.fork() if sys.argv[1] == 'child' else os.fork():
+    os.close(w)
+    with open('pack', 'wb', 0) as f:
+        while data := os.read(r, 65536):
+            f.write(data)
+    os._exit(0)
+os.close(r)
+for i in range(9):
+    data = of.recv(20000, socket.MSG_WAITALL)
+    os.write(w, data)
+    if i != 5:
+        with open(f'part-{i}', 'wb', 0) as f:
+            f.write(data)
+os.close(w)
+"""
+for who, want in ('child', []), ('parent', ['sent-never-stored']):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', CHILD, who], cwd=folder, check=True,
+                       timeout=60)
+        r = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+    rows = json.loads(r.stdout)['rows']
+    tap.check(f'sent on to a {who}, which stores it: {want}', [r['verdict'] for r in rows] == want, *rows)
 MADE = """
 import os, socket
 a, b = socket.socketpair()
@@ -114,6 +158,20 @@ for mode in 'hash', 'bytes':
     tap.check(f'{mode}: what a process made, stored and then sent is found where it was sent, as equal content',
               [(r['depth'], r['call'], r['via']) for r in rows] ==
               [(0, 'write', None), (1, 'sendto', 'equal content'), (0, 'write', None), (0, 'write', None), (1, 'sendto', 'equal content')], *rows)
+BACK = """
+import os, socket
+a, b = socket.socketpair()
+with open('made', 'w+b', 0) as f:
+    f.write(os.urandom(5000))
+    f.seek(1000)
+    a.sendall(f.read(3000))
+"""
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', BACK], cwd=folder, check=True,
+                   timeout=60)
+    rows = tree('--of', 'op == "write" && path ~ "**/made"')
+tap.check('what a process reads of its own file is followed', [(r['call'], r['via'], r['bytes']) for r in rows] ==
+          [('write', None, 5000), ('read', 'storage', 3000), ('sendto', 'content', 3000)], *rows)
 SPARSE = """
 import os
 for folder, last in ('a', b'x'), ('b', b'y'):

@@ -76,6 +76,7 @@ enum flow_tree_column {
 	FLOW_TREE_POS,
 	FLOW_TREE_BYTES,
 	FLOW_TREE_VIA,
+	FLOW_TREE_OP,
 };
 enum flow_past_column {
 	FLOW_PAST_BEFORE,

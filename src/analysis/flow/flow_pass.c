@@ -429,10 +429,11 @@ static void pass_root(struct flow_state *s, struct flow_call *c)
 static void pass_take(struct flow_state *s, struct flow_call *c)
 {
 	s->calls++;
+	if (c->kind != KIND_SYSCALL) /* a task of its own, before it has a node */
+		c->number = s->graph.tasks++;
 	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL))
 		pass_root(s, c);
 	if (c->kind != KIND_SYSCALL) {
-		c->number = s->graph.tasks++;
 		flow_requests_take(s, c);
 		pass_act(s, c);
 		return;

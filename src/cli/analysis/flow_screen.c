@@ -10,12 +10,16 @@
 #include <string.h>
 
 #include "analysis/flow/flow.h"
+#include "base/array.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"
 
 #define SCREEN_VERDICTS 12
 #define LABEL_WIDTH	17
 #define WHO_WIDTH	20
+#define PATH_WIDTH	40
+#define PATH_LEAST	12
+#define TREE_DEPTH_MAX	64 /* of flow_from.c */
 
 struct flow_view {
 	const struct analysis_view *v;
@@ -327,29 +331,88 @@ static int print_edges(const struct flow_view *f)
 }
 
 /* "(/srv/data/x)": the file of a call, if there is one. */
-static void put_flow_file(struct buf *line, const struct value *file)
+static void put_flow_file(struct buf *line, const struct value *file, size_t width)
 {
 	if (file->null)
 		return;
 	buf_printf(line, "(");
-	format_path(line, file->t.data, file->t.len, 40);
+	format_path(line, file->t.data, file->t.len, width);
 	buf_printf(line, ")");
 }
 
-static int print_place(const struct flow_view *f, size_t table, size_t row)
+/* Rows of the tree that differ in their time and range alone, below the same line: the calls of a loop. */
+struct tree_line {
+	size_t row; /* the first one */
+	uint64_t calls, bytes;
+	uint32_t child, last, next; /* first and last line below it, next one beside it; 0: none */
+};
+
+struct tree_lines {
+	struct tree_line *all; /* the first one stands for the whole tree */
+	size_t count, cap;
+	struct map of;
+};
+
+static uint64_t tree_key(const struct flow_view *f, size_t table, size_t row, uint32_t above)
 {
-	const struct value *depth = flow_cell(f, table, row, FLOW_TREE_DEPTH),
-			   *host = flow_cell(f, table, row, FLOW_TREE_HOST),
-			   *who = flow_cell(f, table, row, FLOW_TREE_WHO),
-			   *call = flow_cell(f, table, row, FLOW_TREE_CALL),
-			   *file = flow_cell(f, table, row, FLOW_TREE_FILE),
-			   *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES),
-			   *via = flow_cell(f, table, row, FLOW_TREE_VIA);
-	_cleanup_buf_ struct buf line = {0}, cut = {0};
+	static const size_t columns[] = {FLOW_TREE_HOST, FLOW_TREE_WHO, FLOW_TREE_CALL,
+					 FLOW_TREE_FILE, FLOW_TREE_VIA};
+	uint64_t key = hash_u64(above);
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		const struct value *v = flow_cell(f, table, row, columns[i]);
+
+		key = hash_u64(key ^ (v->null ? 1 : hash_bytes(v->t.data, v->t.len)));
+	}
+	return key;
+}
+
+/* Adds a row below a line. *ret: its line. 0 or -ENOMEM. */
+static int tree_add(struct tree_lines *l, const struct flow_view *f, size_t table, size_t row,
+		    uint32_t above, uint32_t *ret)
+{
+	const struct value *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES);
+	uint64_t key = tree_key(f, table, row, above), at;
+	int r = 0;
+
+	if (!map_get(&l->of, key, &at)) {
+		at = l->count;
+		r = array_add(l->all, l->count, l->cap, (struct tree_line){.row = row});
+		if (r >= 0)
+			r = map_set(&l->of, key, at);
+		if (r < 0)
+			return r;
+		if (l->all[above].last)
+			l->all[l->all[above].last].next = (uint32_t)at;
+		else
+			l->all[above].child = (uint32_t)at;
+		l->all[above].last = (uint32_t)at;
+	}
+	/* a call has several rows, if it moved several ranges */
+	key = hash_u64(at) ^ hash_u64((uint64_t)flow_cell(f, table, row, FLOW_TREE_OP)->i);
+	if (!map_get(&l->of, key, NULL)) {
+		r = map_set(&l->of, key, at);
+		l->all[at].calls++;
+	}
+	l->all[at].bytes += bytes->null || bytes->i < 0 ? 0 : (uint64_t)bytes->i;
+	*ret = (uint32_t)at;
+	return r;
+}
+
+static int print_place(const struct flow_view *f, size_t table, const struct tree_line *l)
+{
+	const struct value *depth = flow_cell(f, table, l->row, FLOW_TREE_DEPTH),
+			   *host = flow_cell(f, table, l->row, FLOW_TREE_HOST),
+			   *who = flow_cell(f, table, l->row, FLOW_TREE_WHO),
+			   *call = flow_cell(f, table, l->row, FLOW_TREE_CALL),
+			   *file = flow_cell(f, table, l->row, FLOW_TREE_FILE),
+			   *via = flow_cell(f, table, l->row, FLOW_TREE_VIA);
+	_cleanup_buf_ struct buf line = {0}, tail = {0}, cut = {0};
+	size_t used, left;
 	int r;
 
 	buf_printf(&line, "%9s  %*s",
-		   depth->i ? format_dur(flow_cell(f, table, row, FLOW_TREE_DELAY)->i).s : "",
+		   depth->i ? format_dur(flow_cell(f, table, l->row, FLOW_TREE_DELAY)->i).s : "",
 		   (int)MIN(depth->i, (int64_t)30), "");
 	if (store_recording_count(f->v->runs[0].store) > 1) {
 		format_safe(&line, host->t.data, host->t.len);
@@ -357,11 +420,16 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 	}
 	format_safe(&line, who->t.data, who->t.len);
 	buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
-	put_flow_file(&line, file);
-	if (bytes->i >= 0)
-		buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
+	if (l->bytes)
+		buf_printf(&tail, " %s", format_size(l->bytes).s);
+	if (l->calls > 1)
+		buf_printf(&tail, " in %s calls", format_count(l->calls).s);
 	if (!via->null)
-		buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
+		buf_printf(&tail, ", %.*s", (int)via->t.len, (const char *)via->t.data);
+	used = format_width(buf_str(&line)) + tail.len + 2;
+	left = MAX(f->width, used + PATH_LEAST) - used;
+	put_flow_file(&line, file, MIN(left, (size_t)PATH_WIDTH));
+	buf_add(&line, &tail);
 	buf_fail(&cut, buf_status(&line));
 	r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width), false);
 	if (r < 0)
@@ -370,17 +438,49 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 	return r;
 }
 
+static int print_below(const struct flow_view *f, size_t table, const struct tree_lines *l,
+		       uint32_t above)
+{
+	int r = 0;
+
+	for (uint32_t i = l->all[above].child; i && r >= 0; i = l->all[i].next) {
+		r = print_place(f, table, &l->all[i]);
+		r = r < 0 ? r : print_below(f, table, l, i);
+	}
+	return r;
+}
+
+/* Each row's depth is at most one more than that of the row before. */
+static int print_places(const struct flow_view *f, size_t table)
+{
+	size_t rows = flow_rows(f, table);
+	struct tree_lines l = {0};
+	uint32_t path[TREE_DEPTH_MAX + 1] = {0};
+	int r = array_add(l.all, l.count, l.cap, (struct tree_line){0});
+
+	for (size_t i = 0; i < rows && r >= 0; i++) {
+		size_t depth = (size_t)flow_cell(f, table, i, FLOW_TREE_DEPTH)->i;
+
+		assert(depth < TREE_DEPTH_MAX);
+		r = tree_add(&l, f, table, i, path[depth], &path[depth + 1]);
+	}
+	if (r >= 0)
+		r = print_below(f, table, &l, 0);
+	free(l.all);
+	map_free(&l.of);
+	return r;
+}
+
 static int print_tree(const struct flow_view *f, size_t table)
 {
 	const struct flow_result *result = f->result;
 	size_t rows = flow_rows(f, table);
-	int r = 0;
+	int r;
 
 	printf("\n%s\n",
 	       rows ? "every later place of these bytes, with the time since they were first moved"
 		    : "no call that --from or --of selects moved bytes");
-	for (size_t i = 0; i < rows && r >= 0; i++)
-		r = print_place(f, table, i);
+	r = print_places(f, table);
 	if (result->tree_left_out)
 		printf("%s more places\n", format_count(result->tree_left_out).s);
 	if (rows && f->s->content_sums.bytes && !f->s->content_sums.payload)
@@ -426,7 +526,7 @@ static int print_past_row(const struct flow_view *f, size_t table, size_t row)
 	int r;
 
 	put_past_end(&line, f, table, row, FLOW_PAST_HOST);
-	put_flow_file(&line, file);
+	put_flow_file(&line, file, PATH_WIDTH);
 	buf_printf(&line, ", by %.*s before ", (int)via->t.len, (const char *)via->t.data);
 	put_past_end(&line, f, table, row, FLOW_PAST_TO_HOST);
 	if (!bytes_compare(certainty->t, contested))

@@ -292,6 +292,19 @@ static bool may_be_unseen(const struct flow_verdicts *v, const struct flow_range
 	return false;
 }
 
+/* True if the process sent the bytes to a child process, which stored them: as git clone does to git index-pack. */
+static bool is_stored_by_child(const struct flow_verdicts *v, const struct flow_range *k,
+			       int64_t gap[2])
+{
+	struct flow_place place;
+	int64_t child = k->out_spot & FLOW_SPOT_FILE
+				? -1
+				: flow_end_process(v->s, k->out_spot, FLOW_RECEIVE);
+
+	return child >= 0 && flow_task_parent(v->s, child) == k->process_id &&
+	       flow_stored_behind(v, k->out_spot, k->out_pos - k->from, gap, &place);
+}
+
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
 static void deliveries_missing(struct flow_verdicts *v, const struct flow_ranges *have,
 			       const struct flow_ranges *lack, const struct flow_ranges *others)
@@ -334,6 +347,8 @@ static void deliveries_missing(struct flow_verdicts *v, const struct flow_ranges
 		if (stored && lack->count &&
 		    (has_arrived(v, k, lack->all[0].out_spot, gap) ||
 		     may_be_unseen(v, lack, gap[1] - gap[0])))
+			continue;
+		if (!stored && is_stored_by_child(v, k, gap))
 			continue;
 		verdict_missing(v, k, gap, stored);
 	}

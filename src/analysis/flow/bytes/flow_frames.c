@@ -166,6 +166,8 @@ static size_t frames_known(const struct flow_messages *m, const struct flow_sequ
 static void frames_drop(struct flow_messages *m, struct flow_sequence *q)
 {
 	m->frames -= q->count;
+	for (size_t i = 0; i < q->count; i++)
+		q->dropped += q->all[i].size > FRAMING_MOST;
 	free(q->all);
 	q->all = NULL;
 	q->count = q->cap = 0;
@@ -369,14 +371,14 @@ static void frames_received(struct flow_state *s)
 	}
 }
 
-/* True if a stream has enough calls to show messages, and no way to divide it yields any. */
-static bool frames_undivided(const struct flow_sequence *all, size_t calls)
+/* True if a stream had enough calls to show messages, and no way to divide it yielded any. `all`: the first one is by call. */
+static bool frames_undivided(const struct flow_sequence *all)
 {
 	for (int i = 0; i < FLOW_FRAMINGS - 1; i++) {
 		if (!all[i].useless)
 			return false;
 	}
-	return !calls || calls >= FRAMES_LEAST; /* 0: given up before the end */
+	return all->dropped >= FRAMES_LEAST;
 }
 
 void flow_frames_end(struct flow_state *s)
@@ -385,12 +387,10 @@ void flow_frames_end(struct flow_state *s)
 
 	frames_received(s);
 	for (size_t i = 0; i < m->count; i++) {
-		size_t calls = m->all[i].count;
-
 		if (m->all[i].framing != FRAMED_BY_CALL)
 			continue;
 		frames_choose(m, &m->all[i], true);
-		s->undivided += !s->content_sums.payload && frames_undivided(&m->all[i], calls);
+		s->undivided += !s->content_sums.payload && frames_undivided(&m->all[i]);
 		for (int k = 0; k < FLOW_FRAMINGS - 1; k++)
 			frames_compact(m, &m->all[i + (size_t)k]);
 	}

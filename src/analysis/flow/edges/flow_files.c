@@ -60,13 +60,13 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 	}
 }
 
-/* --of needs each write, not only the last of each task. */
+/* --of needs each write, not only the last of each task, and those of the task itself, which are no edges. */
 static void files_follow(struct flow_state *s, struct flow_call *c, int64_t file_id,
 			 const struct flow_extent *e, bool contested)
 {
 	uint32_t n = flow_call_node(s, c);
 
-	if (n == FLOW_NONE || node_task(s, e->writer) == c->number)
+	if (n == FLOW_NONE)
 		return;
 	if (s->taking_count == FLOW_TAKINGS_MAX) {
 		s->from_left_out++;
