@@ -141,6 +141,7 @@ struct query_user_table;
 /* A value of any kind; `i` holds bools (0, 1), codes, ids, times, ... */
 struct value {
 	bool null;
+	bool estimate; /* of an engine's result */
 	int64_t i;
 	double f;
 	struct bytes t;
