@@ -116,6 +116,7 @@ static __always_inline void call_pos_tcp(struct content_room *m, struct thread_s
 static __always_inline void content_pos(struct content_room *m, struct thread_state *ts,
 					struct wire_plan *p, bool out, __s64 ret)
 {
+	__u64 inode;
 	__u16 status = 0;
 
 	m->pos = WIRE_NONE;
@@ -127,9 +128,11 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 			m->pos = WIRE_NONE;
 		if (status & STATUS_CONTESTED)
 			m->c.flags |= WIRE_CONTENT_CONTESTED;
+		inode = (__u64)kread(struct file, ts->call.file, f_inode);
+		if (!out)
+			m->end = kread(struct inode, inode, i_size);
 		if (content_how.parts > 1)
-			m->sample = kread(struct inode, kread(struct file, ts->call.file, f_inode),
-					  i_ino);
+			m->sample = kread(struct inode, inode, i_ino);
 	} else if (ts->content.tcp) {
 		call_pos_tcp(m, ts, out, ret);
 	}
@@ -268,6 +271,7 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 		out = kread(struct file, c->file, f_mode) & FMODE_WRITE;
 	m->c.flags = out ? WIRE_CONTENT_OUT : 0;
 	m->at = 0;
+	m->end = 0;
 	m->sample = 0;
 	m->stream = 0;
 	m->cache = 0;

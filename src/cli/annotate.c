@@ -13,16 +13,14 @@
 #include "store/made/made.h"
 
 #define NAME_DEFAULT "annotation"
-#define THREADS_MAX  256
 
 #define ANNOTATE_ROWS  4096 /* rows handed to the trace at a time, or so many bytes */
 #define ANNOTATE_BYTES (4u << 20)
 
 struct annotate_opts {
-	const char *name, *drop, *library;
+	const char *name, *drop;
 	bool list;
-	uint64_t memory, spill;
-	int64_t threads;
+	struct engine_flags engine;
 };
 
 /* ---- from a result to a table ---- */
@@ -286,10 +284,7 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 static int run_engine(const struct annotate_opts *o, struct interrupt *it, struct store *s,
 		      const char *sql, struct error *err)
 {
-	const struct engine_options options = {.library = o->library,
-					       .memory_max = o->memory,
-					       .spill_max = o->spill,
-					       .threads = (unsigned int)o->threads};
+	const struct engine_options options = engine_flags_options(&o->engine);
 	struct engine *engine = NULL;
 	int r = engine_open(&engine, s, &options, err);
 
@@ -356,8 +351,8 @@ static int annotate_main(const void *opts, int argc, char **argv)
 
 	if ((o->list != 0) + (o->drop != NULL) + (o->name != NULL) > 1)
 		return fail_usage("annotate: --name, --list and --drop exclude each other");
-	if (o->threads > THREADS_MAX)
-		return fail_usage("annotate: --threads: must be at most %d", THREADS_MAX);
+	if (engine_flags_check(&o->engine, "annotate"))
+		return 2;
 	if (is_bad_name(o->name) || is_bad_name(o->drop))
 		return fail_usage("annotate: --%s: '%.80s' cannot be the name of a table: a letter "
 				  "or _, then "
@@ -384,16 +379,7 @@ static const struct option annotate_options[] = {
 	{0, "drop", OPTION_STRING, "NAME",
 	 "hide this table from now on; also weir's table clock, by which times are corrected",
 	 offsetof(struct annotate_opts, drop)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
-	 offsetof(struct annotate_opts, memory)},
-	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
-	 offsetof(struct annotate_opts, spill)},
-	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
-	 offsetof(struct annotate_opts, threads)},
-	{0, "duckdb", OPTION_STRING, "FILE",
-	 "use this DuckDB library instead of weir's own and of $WEIR_DUCKDB",
-	 offsetof(struct annotate_opts, library)},
+	ENGINE_FLAGS(struct annotate_opts, engine),
 	{0},
 };
 

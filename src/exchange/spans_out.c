@@ -23,10 +23,11 @@ struct note_kept {
 	size_t order;
 };
 
+typedef int row_fn(struct spans_out *o, const struct batch *b, size_t row);
+
 struct spans_out {
 	struct store *store;
 	struct spans_out_options opt;
-	struct store_cursor *cursor;
 	const struct dims *dims;
 	uint64_t recording; /* of the current block */
 	bool period;	    /* the current block has periods */
@@ -41,6 +42,7 @@ struct spans_out {
 	size_t shown_cap;
 	struct spans_calls calls;
 	struct spans_sample sample;
+	row_fn *take_row;   /* of the current pass */
 	spans_out_fn *take; /* of spans_out_each(), with its argument */
 	void *take_arg;
 };
@@ -59,7 +61,6 @@ void spans_out_free(struct spans_out *o)
 {
 	if (!o)
 		return;
-	store_cursor_free(o->cursor);
 	map_free(&o->numbers);
 	free(o->known);
 	free(o->notes);
@@ -72,41 +73,29 @@ void spans_out_free(struct spans_out *o)
 
 /* ---- blocks ---- */
 
-typedef int row_fn(struct spans_out *o, const struct batch *b, size_t row);
+#define TABLES_OF_SPANS (1ull << TABLE_SPAN | 1ull << TABLE_PERIOD)
 
-static bool is_spans(enum table_id t)
+/* Passes on each row of a block. */
+static int spans_take_block(void *arg, const struct store_block *block, const struct batch *b)
 {
-	return t == TABLE_SPAN || t == TABLE_PERIOD;
-}
-
-/* Calls `take` with the rows of spans, or of notes. Damaged blocks are skipped; the store counts them. */
-static int spans_each_row(struct spans_out *o, const char *what, bool notes, uint64_t columns,
-			  row_fn *take, struct error *err)
-{
+	struct spans_out *o = arg;
 	int r = 0;
 
-	for (size_t i = 0; i < store_block_count(o->store) && r >= 0; i++) {
-		const struct store_block *block = store_block(o->store, i);
-		struct error damaged = {0};
-		const struct batch *b;
+	o->recording = block->recording;
+	o->period = block->table == TABLE_PERIOD;
+	for (size_t row = 0; row < b->rows && r >= 0; row++)
+		r = o->take_row(o, b, row);
+	return r;
+}
 
-		if (!store_block_counts(block) ||
-		    (notes ? block->table != TABLE_NOTE : !is_spans(block->table)))
-			continue;
-		r = store_decode(o->cursor, i, columns, &b, &damaged);
-		if (r == -EBADMSG) {
-			r = 0;
-			continue;
-		}
-		if (r < 0) {
-			*err = damaged;
-			return r;
-		}
-		o->recording = block->recording;
-		o->period = block->table == TABLE_PERIOD;
-		for (size_t row = 0; row < b->rows && r >= 0; row++)
-			r = take(o, b, row);
-	}
+/* Calls `take` with the rows of these tables. */
+static int spans_each_row(struct spans_out *o, const char *what, uint64_t tables, uint64_t columns,
+			  row_fn *take, struct error *err)
+{
+	int r;
+
+	o->take_row = take;
+	r = store_each(o->store, tables, columns, spans_take_block, o, err);
 	return r < 0 ? error_errno(err, r, "%s", what) : 0;
 }
 
@@ -535,7 +524,7 @@ int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct er
 {
 	o->take = take;
 	o->take_arg = arg;
-	return spans_each_row(o, "writing spans", false, UINT64_MAX, each_span, err);
+	return spans_each_row(o, "writing spans", TABLES_OF_SPANS, UINT64_MAX, each_span, err);
 }
 
 /* ---- opening ---- */
@@ -545,20 +534,20 @@ static int open_all(struct spans_out *o, struct error *err)
 	const uint64_t ids = 1u << SPAN_START | 1u << SPAN_DUR | 1u << SPAN_NUMBER |
 			     1u << SPAN_PARENT | 1u << SPAN_TRACE_ID | 1u << SPAN_SPAN_ID;
 	int64_t first;
-	int r = store_cursor_new(&o->cursor, o->store);
+	int r;
 
-	if (r < 0)
-		return error_errno(err, r, "reading spans");
 	o->dims = o->opt.calls ? store_dims(o->store) : store_dims_few(o->store);
 	store_range(o->store, &first, &o->last);
-	r = spans_each_row(o, "reading spans", false, ids, know_row, err);
+	r = spans_each_row(o, "reading spans", TABLES_OF_SPANS, ids, know_row, err);
 	if (r >= 0 && !o->opt.brief)
-		r = spans_each_row(o, "reading notes", true, UINT64_MAX, keep_note, err);
+		r = spans_each_row(o, "reading notes", 1ull << TABLE_NOTE, UINT64_MAX, keep_note,
+				   err);
 	if (r >= 0 && o->note_count)
 		array_sort(o->notes, o->note_count, compare_notes);
 	if (r >= 0 && o->opt.sample) {
 		o->sample.rules = *o->opt.sample;
-		r = spans_each_row(o, "reading spans", false, UINT64_MAX, sample_row, err);
+		r = spans_each_row(o, "reading spans", TABLES_OF_SPANS, UINT64_MAX, sample_row,
+				   err);
 		if (r >= 0 && spans_sample_decide(&o->sample) < 0)
 			r = error_set(err, -ENOMEM, "out of memory");
 	}

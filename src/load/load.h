@@ -115,6 +115,7 @@ struct load_target {
 
 /* Ends with NULL. */
 extern const struct load_target_ops *const load_targets[];
+extern const struct load_target_ops clickhouse_target, opensearch_target;
 
 /* The target with the scheme of an address; NULL with a message that lists the known schemes. */
 const struct load_target_ops *load_target_find(const char *address, struct error *err);

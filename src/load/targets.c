@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "load/clickhouse/clickhouse.h"
 #include "load/load.h"
-#include "load/opensearch/opensearch_load.h"
 
 const struct load_target_ops *const load_targets[] = {
 	&clickhouse_target,

@@ -206,6 +206,11 @@ int loss_version(struct server *s, uint64_t *ret, struct error *err);
 /* Adds the header Weir-Damage of every answer. */
 void loss_header(void *arg, struct http_request *r);
 
+/* ---- answer_table.c ---- */
+/* Writes at most `limit` rows of an answer to q->out as columns, in the compact form. 0 or negative. */
+struct answer;
+int table_columns(struct question *q, struct answer *rows, int64_t limit);
+
 /* ---- route_trace.c ---- */
 /* Rebuilds s->document and s->windows; the lock is held for writing. */
 int trace_describe(struct server *s, struct error *err);
@@ -215,8 +220,8 @@ question_fn trace_answer;
 
 /* ---- the others: a function per route; server.c tells how those that answer a question run ---- */
 question_fn latency_answer, lanes_answer, timeline_answer, call_answer, call_next_answer,
-	file_answer, density_answer, query_answer, check_answer, explain_answer, complete_answer,
-	sql_answer;
+	file_answer, file_list_answer, density_answer, query_answer, check_answer, explain_answer,
+	complete_answer, sql_answer;
 question_fn jaeger_answer_services, jaeger_answer_operations, jaeger_answer_operations_of,
 	jaeger_answer_traces, jaeger_answer_trace, jaeger_answer_dependencies,
 	jaeger_answer_services_v3, jaeger_answer_operations_v3, jaeger_answer_summaries;

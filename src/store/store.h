@@ -291,6 +291,15 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 		 struct error *err);
 
 /*
+ * Passes the columns of each block of the tables (bits: 1ull << TABLE_...) to `take`, in file order; the batch is valid
+ * until it returns. Corrupt blocks are counted as damage and left out. 0, or what `take` returned; negative with a
+ * message if a block cannot be read.
+ */
+typedef int store_each_fn(void *arg, const struct store_block *block, const struct batch *b);
+int store_each(const struct store *s, uint64_t tables, uint64_t columns, store_each_fn *take,
+	       void *arg, struct error *err);
+
+/*
  * Decodes further columns of the block that store_decode() decoded last, into the same batch, so that callers can
  * read the columns of a filter first. Errors as for store_decode(), which invalidate the batch.
  */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "schema/vocab.h"
 
 static bool slowest_counts(const struct slowest *s, int64_t class)
@@ -87,37 +88,10 @@ static int slowest_by_max(const void *a, const void *b)
 struct slowest_search {
 	const struct slowest *noted;
 	struct slowest_block *blocks; /* longest first; at: the next one to read */
-	size_t block_count, at;	      /* least slow first */
-	struct call_ref *heap;	      /* the least slow first */
+	size_t block_count, at;
+	struct call_ref *heap; /* the least slow first */
 	size_t count, max;
 };
-
-static void slowest_sink(struct slowest_search *s, size_t at)
-{
-	for (size_t child; (child = 2 * at + 1) < s->count; at = child) {
-		struct call_ref swap = s->heap[at];
-
-		if (child + 1 < s->count && slowest_order(&s->heap[child + 1], &s->heap[child]) > 0)
-			child++;
-		if (slowest_order(&s->heap[child], &swap) <= 0)
-			return;
-		s->heap[at] = s->heap[child];
-		s->heap[child] = swap;
-	}
-}
-
-static void slowest_offer(struct slowest_search *s, struct call_ref ref)
-{
-	assert(s->max > 0 && s->count <= s->max);
-	if (s->count < s->max) {
-		s->heap[s->count++] = ref;
-		for (size_t i = s->max / 2; s->count == s->max && i-- > 0;)
-			slowest_sink(s, i);
-	} else if (slowest_order(&ref, &s->heap[0]) < 0) {
-		s->heap[0] = ref;
-		slowest_sink(s, 0);
-	}
-}
 
 static int slowest_take(void *state, const struct walk_rows *rows)
 {
@@ -131,7 +105,9 @@ static int slowest_take(void *state, const struct walk_rows *rows)
 			continue;
 		if (slowest_counts(s->noted, batch_get(rows->batch, OP_CLASS, i, CLASS_OTHER)) &&
 		    !(batch_get(rows->batch, OP_STATUS, i, 0) & STATUS_UNFINISHED))
-			slowest_offer(s, (struct call_ref){dur, rows->block, i});
+			s->count =
+				heap_keep(s->heap, s->count, s->max, sizeof(*s->heap),
+					  &(struct call_ref){dur, rows->block, i}, slowest_order);
 	}
 	return 0;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Moves known bytes through every call that moves any, in one thread, and writes down what it moved: a list of [op, way, pos, bytes
-or None, how it may have ended], between two calls of access() on paths that do not exist. pos: -1 is not known, 'tcp' a number
-of the stream."""
+or None, how it may have ended, whether the file ends there (None: weir does not know)], between two calls of access() on paths that
+do not exist. pos: -1 is not known, 'tcp' a number of the stream."""
 import ctypes
 import mmap
 import os
@@ -55,8 +55,8 @@ class Moves:
     def open(self, name, flags=0):
         return os.open(os.path.join(self.folder, name), os.O_RDWR | os.O_CREAT | flags, 0o600)
 
-    def note(self, op, way, pos, data, how='handled'):
-        self.facts.append([op, way, pos, data, how])
+    def note(self, op, way, pos, data, how='handled', end=False):
+        self.facts.append([op, way, pos, data, how, end])
 
     def files(self):
         data, fd, at = make(300000, 1), self.open('plain'), 0
@@ -68,6 +68,10 @@ class Moves:
             got = os.pread(fd, size, pos)
             self.note('pread64', 'in', pos, data[pos:pos + size][:len(got)])
             assert got == data[pos:pos + len(got)]
+        for size, pos in ((at - 120001, 120001), (5000, at - 4500), (50, at - 50), (at - 122880, 122880)):
+            got = os.pread(fd, size, pos)
+            self.note('pread64', 'in', pos, data[pos:at], end=True)
+            assert got == data[pos:at]
         os.lseek(fd, 100, os.SEEK_SET)
         for size in (5000, 1, 4096):
             pos = os.lseek(fd, 0, os.SEEK_CUR)

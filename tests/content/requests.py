@@ -140,7 +140,7 @@ class Requests(Moves):
         for pos, size in ((0, 4096), (8192, 8192), (3, 10), (4095, 20000), (1, 100000), ((3 << 20) - 50, 4096)):
             into = buffer(bytes(size))
             got = data[pos:pos + size]
-            self.note('read', 'in', pos, got)
+            self.note('read', 'in', pos, got, end=pos + size >= 3 << 20)
             assert ring.one(READ, fd, address(into), size, pos) == len(got) and into.raw[:len(got)] == got
         os.lseek(fd, 1000, os.SEEK_SET)
         into = buffer(bytes(5000))
@@ -339,7 +339,7 @@ class Requests(Moves):
             n = ring.push(WRITE, fd, address(out), 20000, 1)
             ring.enter(1, 1)
             assert ring.reap(1)[n] == 20000
-            self.note('read', 'in', 1, data)
+            self.note('read', 'in', 1, data, end=True)
             n = ring.push(READ, fd, address(into), 20000, 1)
             ring.enter(1, 1)
             assert ring.reap(1)[n] == 20000
@@ -399,7 +399,7 @@ class Requests(Moves):
             del keep
         fd = self.open('aio')
         self.note('pwrite64', 'out', 4001, data[:3333])
-        self.note('pread64', 'in', 4000, data[4000:4001] + data[:3333] + data[:1])
+        self.note('pread64', 'in', 4000, data[4000:4001] + data[:3333] + data[:1], end=None)
         self.facts[-1][3] = None
         kept = submit((1, fd, at, 3333, 4001))
         assert fetch(1) == {0: 3333}

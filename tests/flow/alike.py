@@ -83,6 +83,21 @@ def pieces(data):
     return {hashlib.sha1(data[i:i + PIECE]).digest() for i in range(0, len(data), PIECE)}
 
 
+def read_parts(data, size):
+    """Of a file that is read by small calls: whole pieces, and the last part of the file if it begins at a piece boundary. A call that
+    begins within a piece and contains none is a part."""
+    found = set()
+    for at in range(0, len(data), size):
+        end, whole = min(at + size, len(data)), False
+        for p in range(at // PIECE * PIECE, end, PIECE):
+            whole |= p >= at and p + PIECE <= end
+            if p >= at and (p + PIECE <= end or end == len(data) or at % PIECE == 0):
+                found.add(data[p:min(p + PIECE, end)])
+        if at % PIECE and not whole:
+            found.add(b'call' + data[at:end])
+    return found
+
+
 def jaccard(a, b):
     return len(a & b) / len(a | b)
 
@@ -156,6 +171,10 @@ def similar(folder):
     check_similar(folder, 'pieces of calls', 'hash.trace', files, pieces, 'call')
     record(folder, '--content=chunks', 'small.trace', [(f'data-{n}', 5003) for n in files])
     check_similar(folder, 'cuts of files that were read by small calls', 'small.trace', files, cuts, 'file')
+    for size in (3001, 5003):
+        record(folder, '--content=hash', 'pieces.trace', [(f'data-{n}', size) for n in files])
+        check_similar(folder, f'pieces of files that were read by calls of {size} bytes', 'pieces.trace', files,
+                      functools.partial(read_parts, size=size), 'file')
     asked = [r for r in flow(folder, 'hash.trace', '--similar', 'path ~ "**/data-copy" && op == read')['rows'] if r['data'] == 'asked for'][0]
     same = flow(folder, 'hash.trace', '--similar', str(asked['op']))['rows']
     equal('a call by its number', [(base_name(r), r['data']) for r in same[:2]], [('base', 'equal'), ('copy', 'asked for')])

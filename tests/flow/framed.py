@@ -252,7 +252,10 @@ def check_wrong(tap, into, out, framing, content, mode='wrong'):
 def check_right(tap, into, out, framing, mode, content):
     with tempfile.TemporaryDirectory() as folder:
         document = flow(folder, into, out, framing, mode, content=content)[1]
-    tap.check(f'{into} to {out}, {framing}, {content}: {mode}: nothing is wrong', not document['rows'], *document['rows'])
+    name = f'{into} to {out}, {framing}, {content}: {mode}'
+    tap.check(f'{name}: nothing is wrong', not document['rows'], *document['rows'])
+    if content == 'hash':
+        tap.check(f'{name}: whether messages are seen is said', document['undivided'] == (framing != 'none'), document['undivided'])
 
 
 if len(sys.argv) == 5:
@@ -277,4 +280,6 @@ else:
         check_right(result, 'tcp', 'udp', 'two', mode, 'bytes')
         check_right(result, 'udp', 'tcp', 'none', mode, 'hash')
     check_right(result, 'udp', 'tcp', 'none', 'replaces-short-fixed', 'hash')
+    check_right(result, 'udp', 'tcp', 'line', 'right', 'hash')
+    check_right(result, 'udp', 'tcp', 'two', 'right', 'hash')
     sys.exit(result.end())

@@ -126,6 +126,7 @@ static void chunk(int64_t thread, int64_t file, int64_t dur, enum chunk_way way,
 	set(chunks, CHUNK_CALL_POS, at);
 	set(chunks, CHUNK_SIZE, size);
 	set(chunks, CHUNK_HASH, hash);
+	set(chunks, CHUNK_OUTCOME, OUTCOME_HANDLED);
 	if (chunks->rows < BATCH_ROWS_MAX)
 		return;
 	need(store_append(to, chunks, &err), "chunks");
@@ -165,6 +166,8 @@ static void content(int64_t thread, int64_t file, int64_t pos, int64_t bytes, in
 static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes,
 		 int64_t dur)
 {
+	static int64_t kind;
+
 	need((int)batch_add_row(calls), "call");
 	set(calls, OP_START, now - dur);
 	set(calls, OP_DUR, dur);
@@ -177,10 +180,11 @@ static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int6
 	set(calls, OP_FILE_ID, file);
 	if (pos >= 0)
 		set(calls, OP_POS, pos);
+	if (kinds && strcmp(op, "recvfrom") != 0) /* which is of what was sent */
+		kind = rand_r(&data) % kinds;
 	if (kinds && bytes)
 		content(thread, file, pos, bytes, dur,
-			strstr(op, "read") || strstr(op, "recv") ? WAY_IN : WAY_OUT,
-			rand_r(&data) % kinds);
+			strstr(op, "read") || strstr(op, "recv") ? WAY_IN : WAY_OUT, kind);
 	now += STEP;
 	if (calls->rows < BATCH_ROWS_MAX)
 		return;

@@ -95,6 +95,25 @@ with tempfile.TemporaryDirectory() as folder:
     for expr in ('op==write', 'bytes>1'):
         want, since = tree('--of', expr), tree('--from', expr)
         tap.check(f'--from takes "{expr}", which has no space', want and want == since, len(want), len(since))
+MADE = """
+import os, socket
+a, b = socket.socketpair()
+with open('made', 'wb', 0) as f:
+    for i in range(3):
+        data = os.urandom(5000)
+        f.write(data)
+        a.sendall(data[:50] if i == 1 else data)
+"""
+for mode in 'hash', 'bytes':
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([weir, 'record', f'--content={mode}', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, '-c', MADE], cwd=folder, check=True,
+                       timeout=60)
+        r = subprocess.run([weir, 'flow', 't.weir', '--json', '--of', 'path ~ "**/made" && bytes > 0'], cwd=folder, check=True, timeout=60,
+                           capture_output=True, text=True)
+    rows = json.loads(r.stdout)['tables']['tree']['rows']
+    tap.check(f'{mode}: what a process made, stored and then sent is found where it was sent, as equal content',
+              [(r['depth'], r['call'], r['via']) for r in rows] ==
+              [(0, 'write', None), (1, 'sendto', 'equal content'), (0, 'write', None), (0, 'write', None), (1, 'sendto', 'equal content')], *rows)
 SPARSE = """
 import os
 for folder, last in ('a', b'x'), ('b', b'y'):

@@ -315,28 +315,59 @@ static void locks(void)
 		;
 }
 
+/* A child opens the file that a call published. */
+static void opened(const char *name, const char *call)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		close(open(name, O_RDONLY));
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	say("edge publish %d:%s %d:openat:count=0", getpid(), call, child);
+}
+
 static void publishes(void)
 {
 	int fd = open("pub.tmp", O_CREAT | O_RDWR, 0600);
-	pid_t child;
+	char name[32];
 
 	close(fd);
 	rename("pub.tmp", "pub.done");
-	child = fork();
-	if (!child) {
-		close(open("pub.done", O_RDONLY));
-		_exit(0);
-	}
-	waitpid(child, NULL, 0);
-	say("edge publish %d:rename:count=0 %d:openat:count=0", getpid(), child);
+	opened("pub.done", "rename:count=0");
 	link("pub.done", "pub.too");
+	opened("pub.too", "link:count=0");
+	close(open("pub.one", O_CREAT | O_RDWR, 0600));
+	close(open("pub.two", O_CREAT | O_RDWR, 0600));
+	renameat2(AT_FDCWD, "pub.one", AT_FDCWD, "pub.two", RENAME_EXCHANGE);
+	opened("pub.one", "renameat2:count=0");
+	opened("pub.two", "renameat2:count=0");
+	fd = open(".", O_TMPFILE | O_RDWR, 0600);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	linkat(AT_FDCWD, name, AT_FDCWD, "pub.linked", AT_SYMLINK_FOLLOW);
+	close(fd);
+	opened("pub.linked", "linkat:count=0");
+}
+
+/* The same by msync() of the first page: the other write is not in it. */
+static void mapped_sync(void)
+{
+	int fd = open("mapped", O_CREAT | O_RDWR, 0600);
+	pid_t child;
+	char *map;
+
+	ftruncate(fd, 8192);
+	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	child = fork();
-	if (!child) {
-		close(open("pub.too", O_RDONLY));
-		_exit(0);
-	}
+	if (!child)
+		_exit(pwrite(fd, data, 100, 0) + pwrite(fd, data, 100, 4096) != 200);
 	waitpid(child, NULL, 0);
-	say("edge publish %d:link:count=0 %d:openat:count=0", getpid(), child);
+	msync(map, 4096, MS_ASYNC);
+	msync(map, 4096, MS_SYNC);
+	munmap(map, 8192);
+	close(fd);
+	say("edge sync %d:pwrite64:count=0 %d:msync:count=1", child, getpid());
 }
 
 /* A process makes another one's writes durable. */
@@ -351,6 +382,7 @@ static void syncs(void)
 	fsync(fd);
 	close(fd);
 	say("edge sync %d:pwrite64:count=0 %d:fsync:count=0", child, getpid());
+	mapped_sync();
 }
 
 static void execs(void)

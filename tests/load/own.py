@@ -75,7 +75,7 @@ def annotate(folder, trace, name, statement):
 
 
 def make(folder, trace, seed, profile):
-    run(folder, 'synth', '-q', '-o', trace, '--rows', '60000', '--seed', str(seed), '--profile', profile)
+    run(folder, 'synth', '-q', '-o', trace, '--rows', '15000', '--seed', str(seed), '--profile', profile)
     annotate(folder, trace, 'owner', "SELECT id AS file_id, CASE WHEN path GLOB '*.sst' THEN 'table' WHEN path IS NULL THEN NULL ELSE 'other' END "
              "AS sort, path GLOB '*.log' AS is_log, id / 4.0 AS weight, 'x' AS kind, since FROM file WHERE id % 3 <> 1")
     annotate(folder, trace, 'phase', "SELECT row_id, CASE WHEN dur > 100000 THEN 'slow' ELSE 'fast' END AS phase, dur AS took "

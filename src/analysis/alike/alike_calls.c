@@ -14,7 +14,7 @@
 #define PART_COLUMNS                                                                             \
 	(1ull << CHUNK_START | 1ull << CHUNK_THREAD_ID | 1ull << CHUNK_WAY | 1ull << CHUNK_POS | \
 	 1ull << CHUNK_CALL_POS | 1ull << CHUNK_SIZE | 1ull << CHUNK_FORM | 1ull << CHUNK_HASH | \
-	 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
+	 1ull << CHUNK_OUTCOME | 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
 
 #define CUT_BYTES_MOST	 32768
 #define CALL_BYTES_LIMIT (1ll << 38) /* larger values are invalid */
@@ -168,6 +168,26 @@ static int alike_piece(struct alike *a, uint32_t call, const struct batch *b, ui
 	return a->cuts ? 0 : alike_part_add(a, call, part);
 }
 
+/*
+ * A hash of a call's bytes from the first one. A read of a file from within a piece has no others of the pieces that it
+ * does not contain as a whole: if it contains none, its bytes are a part.
+ */
+static int alike_buffer(struct alike *a, uint32_t call, const struct batch *b, uint32_t row,
+			uint64_t hash, int64_t size)
+{
+	struct alike_call *c = &a->calls[call];
+	int64_t pos = batch_get(b, CHUNK_POS, row, -1);
+
+	if (batch_get(b, CHUNK_CALL_POS, row, 0) || size != (int64_t)c->bytes)
+		return 0;
+	c->whole = true;
+	c->joined = hash;
+	if (a->cuts || pos < 0 || batch_is_null(b, CHUNK_OUTCOME, row) ||
+	    size - (-pos & (CONTENT_PIECE - 1)) >= CONTENT_PIECE)
+		return 0;
+	return alike_part_add(a, call, hash_u64(hash_u64(hash)) + (uint64_t)size);
+}
+
 static int alike_part_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
 	struct alike *a = arg;
@@ -194,11 +214,7 @@ static int alike_part_row(void *arg, const struct batch *b, uint32_t row, int64_
 	case FORM_PART:
 		return alike_piece(a, at, b, row, hash, size);
 	case FORM_BUFFER:
-		if (call_pos == 0 && size == (int64_t)c->bytes) {
-			c->whole = true;
-			c->joined = hash;
-		}
-		return 0;
+		return alike_buffer(a, at, b, row, hash, size);
 	case FORM_CUT:
 		return a->cuts ? alike_cut(a, at, call_pos, hash_u64(hash) + (uint64_t)size) : 0;
 	default:

@@ -19,7 +19,7 @@ void finding_free(struct finding *f)
 {
 	struct buf *const texts[] = {&f->path,	 &f->pattern,  &f->peer,     &f->process,
 				     &f->thread, &f->sentence, &f->evidence, &f->change,
-				     &f->show,	 &f->host};
+				     &f->show,	 &f->exe,      &f->host};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		buf_free(texts[i]);
@@ -100,9 +100,11 @@ static bool finding_is_near(const struct finding *a, const struct finding *b)
 	return finding_same(&a->process, &b->process) && finding_same(&a->pattern, &b->pattern);
 }
 
-/* True if `a` is about the same files, or about the program as a whole. */
+/* True if `a` is about the same files, about the program as a whole, or about the executable that several processes run. */
 static bool finding_is_about(const struct finding *a, const struct finding *b)
 {
+	if (b->exe.len && finding_same(&a->pattern, &b->exe))
+		return true;
 	return finding_same(&a->process, &b->process) &&
 	       (!a->pattern.len || finding_same(&a->pattern, &b->pattern));
 }

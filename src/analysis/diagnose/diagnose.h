@@ -77,6 +77,7 @@ struct finding {
 	size_t others; /* number of further groups of the rule that did not become findings */
 	size_t rows;
 	struct buf path, pattern, peer, process, thread;
+	struct buf exe;	 /* the executable of its processes, if they are several */
 	struct buf host; /* the machine, if the traces are of several */
 	int64_t pid, tid;
 	struct buf sentence, evidence, change, show;

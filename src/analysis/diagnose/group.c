@@ -247,6 +247,16 @@ static int finding_put_bytes(struct buf *out, struct bytes text)
 	return buf_append(out, text.data, text.len);
 }
 
+static bool finding_is_of_several(const struct finding *f)
+{
+	bool several = f->processes > 1;
+
+	for (size_t i = 0; i < f->row.extra_count; i++)
+		several |= !strcmp(f->row.extra[i].name, "who") &&
+			   f->row.extra[i].kind != SENTENCE_NULL && f->row.extra[i].number > 1;
+	return several;
+}
+
 static int finding_name(struct finding *f, const struct dims *d)
 {
 	const int64_t *id = f->row.id;
@@ -272,6 +282,8 @@ static int finding_name(struct finding *f, const struct dims *d)
 		r = finding_put_bytes(&f->path, dims_file_name(d, id[DIAGNOSE_FILE]));
 	if (r >= 0 && peer)
 		r = finding_put_bytes(&f->peer, finding_peer(peer));
+	if (r >= 0 && p && finding_is_of_several(f))
+		r = finding_put_bytes(&f->exe, p->exe);
 	if (r < 0)
 		return r;
 	return f->row.pattern.len ? finding_put_bytes(&f->pattern, f->row.pattern)
@@ -337,26 +349,13 @@ static void finding_where_free(struct finding_where *w)
 }
 
 /* Several rows of different processes, or one whose column `who` counts them. */
-static bool finding_is_of_several(const struct finding *f)
+static int finding_where(const struct finding *f, struct finding_where *ret)
 {
-	bool several = f->processes > 1;
-
-	for (size_t i = 0; i < f->row.extra_count; i++)
-		several |= !strcmp(f->row.extra[i].name, "who") &&
-			   f->row.extra[i].kind != SENTENCE_NULL && f->row.extra[i].number > 1;
-	return several;
-}
-
-static int finding_where(const struct diagnose_context *c, const struct finding *f,
-			 struct finding_where *ret)
-{
-	int64_t id = f->row.id[DIAGNOSE_PROCESS];
-	const struct dims_process *p = id < 0 ? NULL : dims_process(store_dims(c->run->store), id);
 	int r = finding_put_glob(&ret->glob, &f->pattern);
 
-	if (r >= 0 && finding_is_of_several(f) && p && p->exe.len) {
+	if (r >= 0 && f->exe.len) {
 		buf_append(&ret->actor, "exe == ", 7);
-		r = sentence_put_quoted(&ret->actor, p->exe);
+		r = sentence_put_quoted(&ret->actor, buf_bytes(&f->exe));
 	} else if (r >= 0) {
 		r = buf_printf(&ret->actor, "pid == %lld", (long long)f->pid);
 	}
@@ -495,7 +494,7 @@ static int finding_write(const struct diagnose_context *c, struct finding *f,
 {
 	_cleanup_(finding_where_free) struct finding_where where = {0};
 	struct sentence_value values[FINDING_VALUES];
-	int r = finding_where(c, f, &where);
+	int r = finding_where(f, &where);
 	size_t count = finding_values(c, f, f->row.number, &where, values);
 
 	if (r >= 0)

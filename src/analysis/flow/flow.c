@@ -391,12 +391,13 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 		to,
 		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"unjudged\": "
-		"%llu, \"mapped_unseen\": %s, \"mapped_unsure\": %llu, \"alone\": %llu, "
+		"%llu, \"undivided\": %llu, \"mapped_unseen\": %s, \"mapped_unsure\": %llu, "
+		"\"alone\": %llu, "
 		"\"uncompared\": %llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
 		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
 		(unsigned long long)s->unplaced, (unsigned long long)s->unfollowed,
-		(unsigned long long)s->unfollowed_messages,
+		(unsigned long long)s->unfollowed_messages, (unsigned long long)s->undivided,
 		flow_mapped_unseen(s, -1) ? "true" : "false", (unsigned long long)s->mapped_unsure,
 		(unsigned long long)s->alone, (unsigned long long)f->uncompared,
 		(unsigned long long)flow_left_out(f));

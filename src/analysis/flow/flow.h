@@ -15,6 +15,7 @@
  *   flow_tasks.c       fork, join, exec, futex, signals
  *   flow_files.c       storage, publication, sync; flow_extents.c: the last writer of each byte of a file
  *   flow_sockets.c     which two ends belong together; flow_channel.c: joins what they send and receive, by position
+ *   flow_anchors.c     joins them by content where calls are missing
  *   flow_datagrams.c   datagrams over IP, and of unix sockets with a name, which are joined by content
  *   flow_opened.c      descriptors that share an open file description; flow_locks.c: flock and fcntl
  *   flow_eventfd.c, flow_requests.c (io_uring), flow_contexts.c (spans whose parents are in another process)

@@ -67,6 +67,7 @@ static const struct {
 	{"linkat", FLOW_RENAME},
 	{"fsync", FLOW_FSYNC},
 	{"fdatasync", FLOW_FSYNC},
+	{"msync", FLOW_MSYNC},
 	{"truncate", FLOW_TRUNCATE},
 	{"ftruncate", FLOW_TRUNCATE},
 	{"futex", FLOW_FUTEX},
@@ -356,11 +357,12 @@ static void (*const pass_acts[FLOW_ACTS])(struct flow_state *s, struct flow_call
 	[FLOW_CONNECT] = flow_sockets_take, [FLOW_ACCEPT] = flow_sockets_take,
 	[FLOW_PAIR] = flow_sockets_take,    [FLOW_OPEN] = pass_opened,
 	[FLOW_RENAME] = flow_files_take,    [FLOW_FSYNC] = flow_files_take,
-	[FLOW_TRUNCATE] = flow_files_take,  [FLOW_FLOCK] = flow_locks_take,
-	[FLOW_FCNTL] = flow_locks_take,	    [FLOW_DUP] = flow_locks_take,
-	[FLOW_CLOSE] = flow_locks_take,	    [FLOW_MAP] = flow_mapped_take,
-	[FLOW_UNMAP] = flow_mapped_take,    [FLOW_PROTECT] = flow_mapped_take,
-	[FLOW_REMAP] = flow_mapped_take,    [FLOW_EVENTFD] = flow_eventfd_made,
+	[FLOW_MSYNC] = flow_files_take,	    [FLOW_TRUNCATE] = flow_files_take,
+	[FLOW_FLOCK] = flow_locks_take,	    [FLOW_FCNTL] = flow_locks_take,
+	[FLOW_DUP] = flow_locks_take,	    [FLOW_CLOSE] = flow_locks_take,
+	[FLOW_MAP] = flow_mapped_take,	    [FLOW_UNMAP] = flow_mapped_take,
+	[FLOW_PROTECT] = flow_mapped_take,  [FLOW_REMAP] = flow_mapped_take,
+	[FLOW_EVENTFD] = flow_eventfd_made,
 };
 
 static void pass_act(struct flow_state *s, struct flow_call *c)
@@ -414,12 +416,21 @@ static bool pass_call(struct flow_state *s, const struct batch *b, uint32_t row,
 	return true;
 }
 
+/* A call of --of or --past. */
+static void pass_root(struct flow_state *s, struct flow_call *c)
+{
+	if (flow_call_node(s, c) == FLOW_NONE)
+		return;
+	flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
+	flow_failed(s, array_add(s->roots, s->root_count, s->root_cap,
+				 (struct flow_root){c->node, c->file_id, c->pos, c->bytes}));
+}
+
 static void pass_take(struct flow_state *s, struct flow_call *c)
 {
 	s->calls++;
-	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL) &&
-	    flow_call_node(s, c) != FLOW_NONE)
-		flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
+	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL))
+		pass_root(s, c);
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
 		flow_requests_take(s, c);
@@ -469,8 +480,7 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))});
 }
 
-/* True if calls may be missing in [from, to]. */
-static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
+bool flow_is_lost(const struct flow_state *s, int64_t from, int64_t to)
 {
 	/* the time of the losses is unknown */
 	if (s->run->lost_unknown || (s->run->lost && !s->loss_count))
@@ -520,9 +530,9 @@ static void pass_contest_lost(struct flow_state *s)
 	for (size_t i = 0; i < s->channel_count; i++) {
 		const struct flow_channel *c = &s->channels[i];
 
-		for (uint32_t e = c->chain; e != FLOW_NONE; e = g->edges[e].chain) {
+		for (uint32_t e = c->chain; e != FLOW_NONE && !c->deferred; e = g->edges[e].chain) {
 			if (flow_channel_counts(&s->streams, c, g->edges[e].from, g->edges[e].to) &&
-			    is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
+			    flow_is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
 				flow_graph_contest(g, e);
 		}
 	}
@@ -531,7 +541,7 @@ static void pass_contest_lost(struct flow_state *s)
 
 		if ((k->via == VIA_STORAGE || k->via == VIA_FUTEX || k->via == VIA_LOCK ||
 		     k->via == VIA_EVENTFD || k->via == VIA_PUBLISH) &&
-		    is_lost(s, g->nodes[k->from].start, flow_node_end(&g->nodes[k->to])))
+		    flow_is_lost(s, g->nodes[k->from].start, flow_node_end(&g->nodes[k->to])))
 			flow_graph_contest(g, e);
 	}
 }
@@ -633,6 +643,7 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 	flow_messages_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
+		flow_anchors_join(s, &s->channels[i], true);
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
 		flow_channel_clear(&s->streams, &s->channels[i]);
@@ -673,6 +684,9 @@ void flow_state_free(struct flow_state *s)
 	free(s->losses);
 	free(s->loss_from);
 	free(s->takings);
+	free(s->roots);
+	free(s->agains);
+	map_free(&s->put);
 	free(s->acts);
 	idmap_free(&s->object_of_version);
 	map_free(&s->object_of);

@@ -32,6 +32,7 @@ enum flow_act {
 	FLOW_CLOSE,
 	FLOW_RENAME,
 	FLOW_FSYNC,
+	FLOW_MSYNC,
 	FLOW_TRUNCATE,
 	FLOW_FUTEX,
 	FLOW_FLOCK,
@@ -241,11 +242,23 @@ struct flow_moved {
 	struct bytes address; /* of the other end; empty: not known, or there is none */
 };
 
+/* For --of: a call to start from, and what it moved. */
+struct flow_root {
+	uint32_t node;
+	int64_t file_id, pos, bytes; /* pos -1: not known */
+};
+
 /* For --of: a read returned bytes that a write stored, even if others have since written to the range. */
 struct flow_taking {
 	uint32_t writer, reader, bytes;
 	bool contested;
 	int64_t file_id, pos;
+};
+
+/* For --of: a thread put out the same bytes twice. That is evidence: it may have made them twice. */
+struct flow_again {
+	uint32_t first, second, spot; /* calls; where the second one put them */
+	int64_t pos, bytes;
 };
 
 #define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
@@ -289,7 +302,8 @@ struct flow_messages {
 	struct map kinds; /* socket and side -> which sequences it has, at the end */
 	/*
 	 * flow_message_key() of those that have borders, of processes that also move streams: without the others, 300,000 messages
-	 * took 1.35 s instead of 1.56 (medians of 7, in turns); also FLOW_MOVES_MESSAGES and FLOW_MOVES_STREAMS of a process -> 1
+	 * took 1.47 s of CPU time instead of 1.59 (medians of 11 pairs, less in each); also FLOW_MOVES_MESSAGES and
+	 * FLOW_MOVES_STREAMS of a process -> 1
 	 */
 	struct map known;
 	size_t messages, frames; /* frames: in streams */
@@ -318,7 +332,7 @@ struct flow_state {
 	struct idmap object_of_version; /* file_id -> index */
 	struct map object_of;		/* generation -> index */
 	struct flow_channel *channels;
-	size_t channel_count, channel_cap;
+	size_t channel_count, channel_cap, logged; /* logged: calls in their logs */
 	struct map waiting; /* hash of addresses -> object waiting for its peer */
 
 	struct flow_file *files;
@@ -353,13 +367,20 @@ struct flow_state {
 	/* receives that ended before their send began, by the same clock */
 	uint64_t contradictions;
 	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
+	struct flow_root *roots; /* in the order in which they ended */
+	size_t root_count, root_cap;
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
+	struct flow_again *agains;
+	size_t again_count, again_cap;
+	struct map put;		/* task and content -> the last call that put it out */
 	struct map sent_places; /* edge of one of several messages of a call -> its place */
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams whose other end was not found */
 	/* messages that were altered or dropped, or not sent on, where content does not show which */
 	uint64_t unfollowed_messages;
+	/* streams of processes that also move messages: their hashes alone do not show which messages are in them */
+	uint64_t undivided;
 	uint64_t unplaced;  /* calls on streams that began before recording */
 	uint64_t alone;	    /* calls on streams whose other end was not recorded */
 	uint64_t forgotten; /* ranges of files beyond the limit */
@@ -407,6 +428,8 @@ uint32_t flow_call_node(struct flow_state *s, struct flow_call *c);
 uint32_t flow_object(struct flow_state *s, int64_t file_id);
 /* The state of a regular file; NULL if it is not one. */
 struct flow_file *flow_file(struct flow_state *s, int64_t file_id);
+/* True if calls may be missing in [from, to]. */
+bool flow_is_lost(const struct flow_state *s, int64_t from, int64_t to);
 /* A new channel; FLOW_NONE after an error. */
 uint32_t flow_channel_new(struct flow_state *s, enum block_via via);
 static inline void flow_edge(struct flow_state *s, const struct flow_edge *e)
@@ -453,6 +476,17 @@ void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t objec
 
 /* A write that was still running: its bytes may be among those received. */
 void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
+
+/* flow_anchors.c */
+/* True if the calls of a channel whose positions are counted are to be collected, and joined at the end: some are missing. */
+bool flow_anchors_defer(const struct flow_state *s, struct flow_channel *c);
+/* Collects a call. Sets the item's position among the bytes of its own end. */
+void flow_anchors_take(struct flow_state *s, const struct flow_call *call, struct flow_channel *c,
+		       enum flow_side side, struct flow_item *item);
+/* The same of a send that did not end. */
+void flow_anchors_break(struct flow_state *s, struct flow_channel *c, int64_t start);
+/* Joins what was collected; `anchored`: it is complete, so that contents that occur once are known. */
+void flow_anchors_join(struct flow_state *s, struct flow_channel *c, bool anchored);
 
 /* flow_datagrams.c */
 /* True of a unix socket whose datagrams are joined by content, as several may send to its peer or to it. */

@@ -80,6 +80,14 @@ int analysis_document(struct analysis_view *v, bool compact, struct error *err);
 
 /* analysis_screen.c: prints findings and tables, or the analysis' own screen. 0 or negative. */
 int analysis_screen(const struct analysis_view *v, struct error *err);
+/* The screens of these analyses, each in a file of its own. 0 or negative. */
+int diagnose_screen(const struct analysis_view *v);
+int diff_screen(const struct analysis_view *v);
+int disks_screen(const struct analysis_view *v);
+int flow_screen(const struct analysis_view *v);
+int periods_screen(const struct analysis_view *v);
+int requests_screen(const struct analysis_view *v);
+int stacks_screen(const struct analysis_view *v);
 /* How times are written. */
 struct cell_style analysis_style(const struct analysis_view *v);
 /* Prints the findings, if there are any. 0 or negative. */

@@ -4,13 +4,6 @@
 #include <string.h>
 
 #include "cli/analysis/analysis_command.h"
-#include "cli/diagnose/diagnose_screen.h"
-#include "cli/analysis/disks_screen.h"
-#include "cli/analysis/flow_screen.h"
-#include "cli/diff/diff.h"
-#include "cli/analysis/requests_screen.h"
-#include "cli/analysis/stacks_screen.h"
-#include "cli/analysis/periods_screen.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
@@ -67,33 +60,20 @@ struct cell_style analysis_style(const struct analysis_view *v)
 {
 	const struct read_flags *f = &v->opts->read;
 
-	return (struct cell_style){.origin = v->origin,
-				   .times = f->rel	    ? CELL_REL
-					    : f->utc	    ? CELL_UTC
-					    : text_narrow() ? CELL_REL
-							    : CELL_LOCAL};
+	return (struct cell_style){.origin = v->origin, .times = cell_times_of(f->rel, f->utc)};
 }
 
 int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err)
 {
-	bool terminal = text_terminal();
-	const struct answer_print print = {.out = stdout,
-					   .style = analysis_style(v),
-					   .width = terminal ? text_width() : 0,
-					   .rows_max = terminal ? TEXT_ROWS_MAX : 0,
-					   .more = "pipe the output, or use --csv, to get them all",
-					   .colour = *text_style(TEXT_BOLD) != '\0'};
-	_cleanup_answer_ struct answer rows = {0};
-	int r = answer_of_list(&rows, &v->result->tables[i].rows, true);
+	const struct answer_print print = answer_print_out(
+		analysis_style(v), "pipe the output, or use --csv, to get them all");
 
-	if (r < 0)
-		return r;
 	if (i || v->result->findings.count)
 		putchar('\n');
 	if (v->result->count > 1)
 		printf("%s%s%s\n", text_style(TEXT_BOLD), v->result->tables[i].name,
 		       text_style(TEXT_PLAIN));
-	return answer_text(&print, &rows, err);
+	return answer_text_list(&print, &v->result->tables[i].rows, err);
 }
 
 int analysis_screen(const struct analysis_view *v, struct error *err)

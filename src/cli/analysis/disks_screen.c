@@ -3,7 +3,7 @@
  * disks_screen.c: `weir disks` on a terminal: a section per disk with its use, its requests by kind, its queue depth
  * over time, and the owners of its requests. A terminal shows at most four disks, a pipe all.
  */
-#include "cli/analysis/disks_screen.h"
+#include "cli/analysis/analysis_command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,10 +96,8 @@ static int print_list(const struct disks_view *d, struct answer_list *list)
 	const struct answer_print print = {.out = stdout,
 					   .width = text_terminal() ? d->width : 0,
 					   .colour = *text_style(TEXT_BOLD) != '\0'};
-	_cleanup_answer_ struct answer rows = {0};
-	int e = answer_of_list(&rows, list, true);
 
-	return e < 0 || !list->count ? e : answer_text(&print, &rows, NULL);
+	return list->error < 0 || !list->count ? list->error : answer_text_list(&print, list, NULL);
 }
 
 static void copy(struct answer_list *to, const struct value *v)

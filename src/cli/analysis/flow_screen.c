@@ -309,6 +309,11 @@ static int print_edges(const struct flow_view *f)
 		       "alone\n",
 		       "", format_count(f->s->unfollowed_messages).s,
 		       plural(f->s->unfollowed_messages));
+	if (f->s->undivided)
+		printf("%17s%s connection%s may relay messages, which hashes alone do not show: "
+		       "weir "
+		       "record --content=bytes\n",
+		       "", format_count(f->s->undivided).s, plural(f->s->undivided));
 	if (flow_mapped_unseen(f->s, -1))
 		printf("%17sfiles were mapped for writing and not read afterwards: what was stored "
 		       "in "

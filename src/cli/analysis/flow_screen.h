@@ -7,7 +7,6 @@
 struct flow_state;
 /* flow_export.c: prints the graph in the format of another tool: "dot", "shiviz". 0 or -ENOMEM. */
 int flow_export(const struct flow_state *s, const char *as);
-int flow_screen(const struct analysis_view *v);
 struct alike;
 struct alike_options;
 /* alike_screen.c: prints equal and similar data, or the order of reads, in place of the usual screen. 0 or -ENOMEM. */

@@ -5,11 +5,6 @@
 #include "analysis/spans/requests.h"
 #include "cli/analysis/analysis_command.h"
 
-/* 0 or negative. */
-int requests_screen(const struct analysis_view *v);
-
-/* ---- shared between its files ---- */
-
 int requests_tree_screen(const struct analysis_view *v, const struct requests *q);
 int requests_compare_screen(const struct analysis_view *v, const struct requests *q);
 int requests_heat_screen(const struct analysis_view *v, const struct requests *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/analysis/stacks_screen.h"
+#include "cli/analysis/analysis_command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "analysis/diagnose/diagnose.h"
 #include "base/shell.h"
-#include "cli/diagnose/diagnose_screen.h"
+#include "cli/analysis/analysis_command.h"
 #include "cli/terminal/bars.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"

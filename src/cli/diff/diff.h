@@ -29,6 +29,3 @@ double diff_scale(const struct diff *d);
 double diff_of_run(const struct diff *d, unsigned int side, double sum);
 /* "pread64 got 30 % slower (p99 1.1 ms to 2.6 ms); three files account for it. ..." 0 or -ENOMEM. */
 int diff_put_sentence(struct buf *out, const struct diff *d);
-
-/* The screen of analysis_diff. 0 or negative. */
-int diff_screen(const struct analysis_view *v);

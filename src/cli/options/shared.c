@@ -19,6 +19,8 @@
 static struct spill fetched = SPILL_NONE;
 static char *fetched_name, *fetched_address;
 
+#define ENGINE_THREADS_MAX 256
+
 #define RING_BYTES_MIN (64u << 10)
 #define RING_BYTES_MAX (1u << 30)
 
@@ -547,6 +549,21 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 	int r = read_flags_paths(f, argc, argv, &paths, &count, err);
 
 	return r < 0 ? r : store_open_corrected(ret, paths, count, err);
+}
+
+struct engine_options engine_flags_options(const struct engine_flags *f)
+{
+	return (struct engine_options){.library = f->library,
+				       .memory_max = f->memory,
+				       .spill_max = f->spill,
+				       .threads = (unsigned int)f->threads};
+}
+
+int engine_flags_check(const struct engine_flags *f, const char *command)
+{
+	return f->threads <= ENGINE_THREADS_MAX ? 0
+						: fail_usage("%s: --threads: must be at most %d",
+							     command, ENGINE_THREADS_MAX);
 }
 
 static int parse_time(const char *option, const char *text, const struct read_flags *f,

@@ -151,6 +151,23 @@ struct read_flags {
 			     "only these processes, with all their threads but without their "   \
 			     "children; repeatable, or PID,PID")
 
+/* Options of the commands that run the embedded engine. */
+struct engine_flags {
+	const char *library;
+	uint64_t memory, spill;
+	int64_t threads;
+};
+
+#define ENGINE_FLAGS(type, member)                                                               \
+	SHARED_ROW(type, member, 0, "memory", OPTION_SIZE, "SIZE", memory,                       \
+		   "memory that the engine may use (default 512MiB)"),                           \
+		SHARED_ROW(type, member, 0, "spill", OPTION_SIZE, "SIZE", spill,                 \
+			   "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)"), \
+		SHARED_ROW(type, member, 0, "threads", OPTION_COUNT, "N", threads,               \
+			   "threads (default: one per CPU)"),                                    \
+		SHARED_ROW(type, member, 0, "duckdb", OPTION_STRING, "FILE", library,            \
+			   "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB")
+
 #define TRACE_DEFAULT "weir.trace" /* in the working directory, like perf.data */
 
 /*
@@ -193,6 +210,10 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 /* Opens the traces of these paths. */
 int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
 		    struct error *err);
+/* The engine's options from the flags. */
+struct engine_options engine_flags_options(const struct engine_flags *f);
+/* 0, or the exit status for a wrong value. */
+int engine_flags_check(const struct engine_flags *f, const char *command);
 /* True if the text has the form of a time, as --from and --to take it. */
 bool read_is_time(const char *text);
 /* --from and --to, relative to the trace's first and last time; INT64_MIN and INT64_MAX if not given. */

@@ -13,8 +13,6 @@
 #include "cli/commands.h"
 #include "cli/terminal/text.h"
 
-#define THREADS_MAX 256
-
 /* ---- the plan ---- */
 
 int query_users(struct query_session *s, const struct query_users **ret, struct error *err)
@@ -67,21 +65,17 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 	if (first == INT64_MIN)
 		first = last = 0;
 	s->style.origin = first;
-	s->style.times = f->rel		 ? CELL_REL
-			 : f->utc	 ? CELL_UTC
-			 : text_narrow() ? CELL_REL
-					 : CELL_LOCAL;
+	s->style.times = cell_times_of(f->rel, f->utc);
 	return read_flags_range(f, first, last, ret_from, ret_to, err);
 }
 
 static struct engine_options query_engine_options(const struct query_session *s)
 {
-	return (struct engine_options){.library = s->opts->library,
-				       .memory_max = s->opts->memory,
-				       .spill_max = s->opts->spill,
-				       .threads = (unsigned int)s->opts->threads,
-				       .only_rows = true,
-				       .annotations = s->annotations};
+	struct engine_options options = engine_flags_options(&s->opts->engine);
+
+	options.only_rows = true;
+	options.annotations = s->annotations;
+	return options;
 }
 
 int query_engine(struct query_session *s, struct error *err)
@@ -122,14 +116,8 @@ static int query_print_rows(struct query_session *s, const struct plan *p, struc
 			    bool pages, struct error *err)
 {
 	bool terminal = text_terminal();
-	struct answer_print print = {.out = stdout,
-				     .style = query_style(s, p),
-				     .width = terminal ? text_width() : 0,
-				     .rows_max = terminal ? TEXT_ROWS_MAX : 0,
-				     .more = "add `| head N`, pipe the output, or use --csv to "
-					     "get them all",
-				     .trends = terminal && !query_wants_rows(p),
-				     .colour = *text_style(TEXT_BOLD) != '\0'};
+	struct answer_print print = answer_print_out(
+		query_style(s, p), "add `| head N`, pipe the output, or use --csv to get them all");
 	const struct answer_document document = query_document(s, false);
 	int r;
 
@@ -137,6 +125,7 @@ static int query_print_rows(struct query_session *s, const struct plan *p, struc
 		return answer_print_json(stdout, rows, &document, err);
 	if (s->opts->csv)
 		return answer_csv(stdout, rows, err);
+	print.trends = terminal && !query_wants_rows(p);
 	if (!terminal || !pages)
 		return query_print(&print, rows, err);
 	text_pager_begin();
@@ -359,8 +348,8 @@ static int query_check(const struct query_opts *o, bool prompt, int argc, char *
 			"query: --parquet writes a file once and cannot be combined with --follow");
 	if (o->every_ns && !o->follow)
 		return fail_usage("query: --every needs --follow");
-	if (o->threads > THREADS_MAX)
-		return fail_usage("query: --threads: must be at most %d", THREADS_MAX);
+	if (engine_flags_check(&o->engine, "query"))
+		return 2;
 	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("query: a pipeline is missing: weir query 'by op | count()'");
 	if (!prompt && argc > 0 && !o->file && access(argv[0], F_OK) == 0)
@@ -413,16 +402,7 @@ static const struct option query_options[] = {
 	 offsetof(struct query_opts, explain)},
 	{0, "analyze", OPTION_FLAG, NULL, "with --explain: run it and show how long each step took",
 	 offsetof(struct query_opts, analyze)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
-	 offsetof(struct query_opts, memory)},
-	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
-	 offsetof(struct query_opts, spill)},
-	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
-	 offsetof(struct query_opts, threads)},
-	{0, "duckdb", OPTION_STRING, "FILE",
-	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
-	 offsetof(struct query_opts, library)},
+	ENGINE_FLAGS(struct query_opts, engine),
 	{0},
 };
 

@@ -14,9 +14,7 @@ struct query_opts {
 	const char *parquet;
 	bool csv, explain, analyze, follow;
 	int64_t every_ns;
-	const char *library;
-	uint64_t memory, spill;
-	int64_t threads;
+	struct engine_flags engine;
 };
 
 struct query_session {

@@ -27,18 +27,13 @@ static int put_steps(const struct ask_step *steps, size_t count, struct error *e
 		{"time", {QUERY_DUR}},
 	};
 	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(columns)};
-	_cleanup_answer_ struct answer rows = {0};
-	int r;
 
 	for (size_t i = 0; i < count; i++) {
 		answer_list_str(&list, steps[i].what);
 		answer_list_uint(&list, steps[i].rows);
 		answer_list_int(&list, steps[i].time_ns);
 	}
-	r = answer_of_list(&rows, &list, true);
-	if (r < 0)
-		return error_errno(err, r, "cannot print the steps");
-	return answer_text(&(struct answer_print){.out = stdout}, &rows, err);
+	return answer_text_list(&(struct answer_print){.out = stdout}, &list, err);
 }
 
 static int analyze_engine(struct query_session *s, const struct plan *p, struct error *err)

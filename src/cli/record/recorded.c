@@ -21,25 +21,31 @@ static bool recorded_has(struct bytes list, const char *word)
 	return false;
 }
 
+struct recorded_word {
+	const char *word;
+	size_t with; /* recordings that have it */
+};
+
+static int recorded_take(void *arg, const struct store_block *block, const struct batch *b)
+{
+	struct recorded_word *w = arg;
+
+	for (size_t row = 0; row < b->rows; row++)
+		w->with += bytes_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
+			   recorded_has(batch_get_bytes(b, MARK_TEXT, row), w->word);
+	return 0;
+}
+
 int recorded_with(const struct store *s, const char *word)
 {
-	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
-	size_t with = 0, recordings = MAX(store_recording_count(s), (size_t)1);
-	int r = store_cursor_new(&cursor, s);
+	struct recorded_word w = {.word = word};
+	size_t recordings = MAX(store_recording_count(s), (size_t)1);
+	int r = store_each(s, 1ull << TABLE_MARK, ~0ull, recorded_take, &w, NULL);
 
-	for (size_t i = 0; r >= 0 && i < store_block_count(s); i++) {
-		const struct store_block *block = store_block(s, i);
-		const struct batch *b;
-
-		if (block->table != TABLE_MARK || !store_block_counts(block))
-			continue;
-		r = store_decode(cursor, i, ~0ull, &b, NULL);
-		for (size_t row = 0; r >= 0 && row < b->rows; row++)
-			with += bytes_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
-				recorded_has(batch_get_bytes(b, MARK_TEXT, row), word);
-		r = r == -EBADMSG ? 0 : r;
-	}
-	return r < 0 ? r : !with ? RECORDED_NOT : with >= recordings ? RECORDED_YES : RECORDED_SOME;
+	return r < 0		      ? r
+	       : !w.with	      ? RECORDED_NOT
+	       : w.with >= recordings ? RECORDED_YES
+				      : RECORDED_SOME;
 }
 
 /* What did not happen, per word. */

@@ -101,25 +101,19 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 	return synth || bytes_is(name, "weir.command") ? mark_text_take(&r->command, text) : 0;
 }
 
+static int report_data_take_marks(void *arg, const struct store_block *block, const struct batch *b)
+{
+	int e = 0;
+
+	for (size_t row = 0; e >= 0 && row < b->rows; row++)
+		e = take_mark(arg, b, row);
+	return e;
+}
+
 static int read_marks(struct report *r, struct error *err)
 {
-	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
-	int e = store_cursor_new(&cursor, r->store);
+	int e = store_each(r->store, 1ull << TABLE_MARK, ~0ull, report_data_take_marks, r, err);
 
-	for (size_t i = 0; e >= 0 && i < store_block_count(r->store); i++) {
-		const struct batch *b;
-		struct error unread = {0};
-
-		if (store_block(r->store, i)->table != TABLE_MARK)
-			continue;
-		e = store_decode(cursor, i, ~0ull, &b, &unread);
-		if (e < 0 && e != -EBADMSG)
-			return error_set(err, e, "%s", unread.message);
-		/* a damaged block was counted */
-		for (size_t row = 0; e >= 0 && row < b->rows; row++)
-			e = take_mark(r, b, row);
-		e = e == -EBADMSG ? 0 : e;
-	}
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 

@@ -23,13 +23,11 @@ int page_table(struct answer_list *list)
 					   .style = {.null = ""},
 					   .width = page_width(),
 					   .colour = *text_style(TEXT_BOLD) != '\0'};
-	_cleanup_answer_ struct answer rows = {0};
-	int e = answer_of_list(&rows, list, true);
 
-	if (e < 0 || !list->count)
-		return e;
+	if (list->error < 0 || !list->count)
+		return list->error;
 	printf("\n");
-	return answer_text(&print, &rows, NULL);
+	return answer_text_list(&print, list, NULL);
 }
 
 void page_rest(struct answer_list *list)

@@ -325,8 +325,9 @@ static void put_program(struct report *r, struct answer_list *t, int64_t id, str
 	answer_list_some(t, p && p->exe.len ? p->exe : (struct bytes){0});
 }
 
-static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn, bool processes)
+static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn)
 {
+	bool processes = fn == group_process;
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ struct thread_sums *by_group = NULL;
 	_cleanup_free_ struct bytes *apart = NULL;
@@ -423,11 +424,7 @@ static void put_known(struct answer_list *t, const struct batch *b, unsigned int
 
 enum cell_times report_times(const struct report *r)
 {
-	if (r->opts->read.rel)
-		return CELL_REL;
-	if (r->opts->read.utc)
-		return CELL_UTC;
-	return text_narrow() ? CELL_REL : CELL_LOCAL;
+	return cell_times_of(r->opts->read.rel, r->opts->read.utc);
 }
 
 /* Width of a call on a terminal, so that the paths in it are cut first; elsewhere a call is not cut. */
@@ -488,31 +485,6 @@ static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 
 /* ---- the tables, and their order ---- */
 
-static int fill_files(struct report *r, struct answer_list *t, struct error *err)
-{
-	return fill_by_file(r, t, group_path);
-}
-
-static int fill_dirs(struct report *r, struct answer_list *t, struct error *err)
-{
-	return fill_by_file(r, t, group_dir);
-}
-
-static int fill_peers(struct report *r, struct answer_list *t, struct error *err)
-{
-	return fill_by_file(r, t, group_peer);
-}
-
-static int fill_processes(struct report *r, struct answer_list *t, struct error *err)
-{
-	return fill_by_thread(r, t, group_process, true);
-}
-
-static int fill_threads(struct report *r, struct answer_list *t, struct error *err)
-{
-	return fill_by_thread(r, t, group_task, false);
-}
-
 #define BY_OP (ROLLUP_OP | ROLLUP_CLASS)
 #define BY_FILE \
 	(ROLLUP_FILE | ROLLUP_OP | ROLLUP_CLASS) /* op: report_data.c counts connections by it */
@@ -528,14 +500,19 @@ static const struct table_kind {
 	unsigned int keys; /* keys of the sums behind the table */
 	/* the source of its rows, if that is a table recorded on request (--with); else TABLE_OP */
 	enum table_id table;
+	group_fn *by_file,
+		*by_thread; /* for sums by groups of files or threads, in place of `fill` */
 } kinds[] = {
 	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops, BY_OP},
-	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files, BY_FILE},
-	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", fill_dirs, BY_FILE},
-	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", fill_processes,
-	 BY_THREAD},
-	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", fill_threads, BY_THREAD},
-	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers, BY_FILE},
+	{"files", file_columns, ARRAY_SIZE(file_columns), "time", NULL, BY_FILE,
+	 .by_file = group_path},
+	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", NULL, BY_FILE, .by_file = group_dir},
+	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", NULL, BY_THREAD,
+	 .by_thread = group_process},
+	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", NULL, BY_THREAD,
+	 .by_thread = group_task},
+	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", NULL, BY_FILE,
+	 .by_file = group_peer},
 	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors, BY_ERROR},
 	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow, 0},
 	{"net", beside_net_columns, BESIDE_NET_COLUMNS, "bytes", beside_net, ROLLUP_FILE,
@@ -684,7 +661,9 @@ int report_rows(struct report *r, const char *which, struct answer_list *ret, st
 	e = column_find(k, r->opts->sort ? r->opts->sort : k->sort, &order.column, err);
 	if (e < 0)
 		return e;
-	e = k->fill(r, ret, err);
+	e = k->by_file	   ? fill_by_file(r, ret, k->by_file)
+	    : k->by_thread ? fill_by_thread(r, ret, k->by_thread)
+			   : k->fill(r, ret, err);
 	if (e < 0 && err->code)
 		return e;
 	if (e < 0 || ret->error < 0)

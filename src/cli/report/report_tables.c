@@ -98,29 +98,22 @@ static void note_selection(const struct report *r, const char *which)
 
 int report_table(struct report *r, const char *which, struct error *err)
 {
-	bool terminal = text_terminal();
-	const struct answer_print print = {
-		.out = stdout,
-		.style = {report_times(r), r->first},
-		.width = terminal ? text_width() : 0, /* names are not cut in a pipe */
-		.rows_max = terminal && !r->opts->head ? TEXT_ROWS_MAX : 0,
-		.more = "--head N, or pipe the output",
-		.colour = *text_style(TEXT_BOLD) != '\0',
-	};
+	struct answer_print print = answer_print_out((struct cell_style){report_times(r), r->first},
+						     "--head N, or pipe the output");
 	_cleanup_answer_list_ struct answer_list list = {0};
-	_cleanup_answer_ struct answer rows = {0};
 	int e = report_rows(r, which, &list, err);
 
 	if (e < 0)
 		return e;
-	e = answer_of_list(&rows, &list, true);
-	if (e >= 0)
-		e = warn_loss(r, report_table_beside(which));
+	if (r->opts->head)
+		print.rows_max = 0;
+	e = warn_loss(r, report_table_beside(which));
 	if (e >= 0)
 		note_selection(r, which);
 	if (e >= 0 && !list.count)
 		e = note_beside(r, which);
-	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
+	return e < 0 ? error_errno(err, e, "report %s", which)
+		     : answer_text_list(&print, &list, err);
 }
 
 /* ---- JSON ---- */

@@ -13,7 +13,6 @@
 #include "engine/sql_text.h"
 #include "privilege/privilege.h"
 
-#define THREADS_MAX   256
 #define STATEMENT_MAX (16u << 20) /* bytes of SQL from standard input */
 
 /* ---- statements ---- */
@@ -58,13 +57,9 @@ static int sql_print_json(const struct sql_opts *o, struct store *s, struct answ
 static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *result,
 			struct error *err)
 {
-	bool terminal = text_terminal();
-	const struct answer_print print = {.out = stdout,
-					   .style = {.null = "NULL"},
-					   .width = terminal ? text_width() : 0,
-					   .rows_max = terminal ? TEXT_ROWS_MAX : 0,
-					   .more = "pipe the output, or use --csv, to get them all",
-					   .colour = *text_style(TEXT_BOLD) != '\0'};
+	const struct answer_print print =
+		answer_print_out((struct cell_style){.null = "NULL"},
+				 "pipe the output, or use --csv, to get them all");
 	_cleanup_(sql_answer_free) struct sql_answer source = {0};
 	_cleanup_answer_ struct answer rows = {0};
 	int r;
@@ -131,18 +126,14 @@ static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const cha
 		       char **argv, struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs, .hosts = o->hosts};
-	const struct engine_options options = {.library = o->library,
-					       .memory_max = o->memory,
-					       .spill_max = o->spill,
-					       .threads = (unsigned int)o->threads,
-					       .borrowed = o->confined, /* files cannot be opened */
-					       .confined = o->confined,
-					       .folder = o->confined ? ENGINE_FOLDER_FD : 0};
+	struct engine_options options = engine_flags_options(&o->engine);
 	_cleanup_(store_freep) struct store *store = NULL;
 	struct engine *engine = NULL;
 	struct loss loss;
 	int r = read_flags_open(&flags, argc, argv, &store, err);
 
+	options.borrowed = options.confined = o->confined; /* borrowed: files cannot be opened */
+	options.folder = o->confined ? ENGINE_FOLDER_FD : 0;
 	if (r >= 0 && sql && !o->confined)
 		r = sql_need_tables(store, sql, err);
 	if (r >= 0)
@@ -201,8 +192,8 @@ static int sql_main(const void *opts, int argc, char **argv)
 	o.answer = stdout;
 	if (o.json && o.csv)
 		return fail_usage("sql: --json and --csv exclude each other");
-	if (o.threads > THREADS_MAX)
-		return fail_usage("sql: --threads: must be at most %d", THREADS_MAX);
+	if (engine_flags_check(&o.engine, "sql"))
+		return 2;
 	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
 				  "standard input; a prompt needs a terminal for its answers too");
@@ -237,16 +228,7 @@ static const struct option sql_options[] = {
 	{0, "json", OPTION_FLAG, NULL,
 	 "print one JSON document; sizes in bytes, durations in nanoseconds",
 	 offsetof(struct sql_opts, json)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
-	 offsetof(struct sql_opts, memory)},
-	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
-	 offsetof(struct sql_opts, spill)},
-	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
-	 offsetof(struct sql_opts, threads)},
-	{0, "duckdb", OPTION_STRING, "FILE",
-	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
-	 offsetof(struct sql_opts, library)},
+	ENGINE_FLAGS(struct sql_opts, engine),
 	/* for `weir serve`, which runs untrusted SQL in a separate process */
 	{0, "confined", OPTION_FLAG, NULL, NULL, offsetof(struct sql_opts, confined)},
 	{0, "rows", OPTION_COUNT, "N", NULL, offsetof(struct sql_opts, rows)},

@@ -11,10 +11,8 @@ struct sql_opts {
 	FILE *answer; /* where --json prints */
 	struct option_list inputs, hosts;
 	bool json, csv, confined;
-	const char *library;
-	uint64_t memory;
-	uint64_t spill;
-	int64_t threads, rows;
+	struct engine_flags engine;
+	int64_t rows;
 };
 
 /*

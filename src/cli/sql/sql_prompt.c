@@ -163,7 +163,7 @@ int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *sto
 	int r = read_words(&s, err);
 
 	if (r >= 0)
-		r = engine_probe(o->library, &version, NULL, err);
+		r = engine_probe(o->engine.library, &version, NULL, err);
 	if (r >= 0) {
 		printf("%s %s over %s%s; \\? helps, \\q leaves\n", engine_name(e), version,
 		       store_trace_path(store, 0), store_trace_count(store) > 1 ? ", ..." : "");

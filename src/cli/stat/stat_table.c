@@ -493,13 +493,8 @@ int stat_table_print(FILE *out, const struct stat_table *f, enum stat_table_by b
 		     size_t width, bool colour, struct error *err)
 {
 	_cleanup_answer_list_ struct answer_list list = {0};
-	_cleanup_answer_ struct answer answer = {0};
-	int r;
 
 	stat_table_rows(&list, f, by, rows);
-	r = answer_of_list(&answer, &list, true);
-	if (r < 0)
-		return error_errno(err, r, "cannot print the table");
-	return answer_text(&(struct answer_print){.out = out, .width = width, .colour = colour},
-			   &answer, err);
+	return answer_text_list(
+		&(struct answer_print){.out = out, .width = width, .colour = colour}, &list, err);
 }

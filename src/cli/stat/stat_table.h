@@ -95,6 +95,9 @@ void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum s
 /* Prints the titles and the first rows, a line each, in at most `width` columns (0: unlimited). 0 or negative. */
 int stat_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
 		     size_t width, bool colour, struct error *err);
+/* The same for `weir top`, like iotop's but by any grouping: rates over `span_ns`, and the share of time spent in I/O. */
+int top_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+		    size_t width, int64_t span_ns);
 
 struct stat_table_json {
 	int64_t origin;	 /* ns since the epoch */

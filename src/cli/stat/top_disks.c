@@ -98,8 +98,6 @@ int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t m
 	const struct answer_print print = {.out = out, .width = width};
 	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(columns)};
 	_cleanup_free_ const struct top_disk **order = calloc(d->count + 1, sizeof(*order));
-	_cleanup_answer_ struct answer rows = {0};
-	int r;
 
 	if (!order)
 		return -ENOMEM;
@@ -118,6 +116,5 @@ int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t m
 		answer_list_int(&list, u->flushes);
 		answer_list_int(&list, u->errors);
 	}
-	r = answer_of_list(&rows, &list, true);
-	return r < 0 ? r : answer_text(&print, &rows, NULL);
+	return answer_text_list(&print, &list, NULL);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/stat/top_screen.h"
-#include "cli/stat/top_table.h"
 
 #include <curses.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/stat/top_table.h"
+#include "cli/stat/stat_table.h"
 
 #include "base/clock.h"
 #include "cli/terminal/answer_print.h"
@@ -58,8 +58,6 @@ int top_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by
 {
 	_cleanup_answer_list_ struct answer_list list = {top_columns[by].columns,
 							 top_columns[by].count};
-	_cleanup_answer_ struct answer answer = {0};
-	int r;
 
 	for (size_t i = 0; i < MIN(rows, f->count); i++) {
 		const struct figure *item = &f->items[i];
@@ -78,8 +76,5 @@ int top_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by
 		if (by == FIGURES_PROCESS)
 			answer_list_text(&list, item->argument);
 	}
-	r = answer_of_list(&answer, &list, true);
-	return r < 0 ? r
-		     : answer_text(&(struct answer_print){.out = out, .width = width}, &answer,
-				   NULL);
+	return answer_text_list(&(struct answer_print){.out = out, .width = width}, &list, NULL);
 }

@@ -7,6 +7,26 @@
 #include "cli/terminal/text.h"
 #include "engine/answer_json.h"
 
+int answer_text_list(const struct answer_print *p, struct answer_list *list, struct error *err)
+{
+	_cleanup_answer_ struct answer rows = {0};
+	int r = answer_of_list(&rows, list, true);
+
+	return r < 0 ? error_errno(err, r, "cannot print the table") : answer_text(p, &rows, err);
+}
+
+struct answer_print answer_print_out(struct cell_style style, const char *more)
+{
+	bool terminal = text_terminal();
+
+	return (struct answer_print){.out = stdout,
+				     .style = style,
+				     .width = terminal ? text_width() : 0,
+				     .rows_max = terminal ? TEXT_ROWS_MAX : 0,
+				     .more = more,
+				     .colour = *text_style(TEXT_BOLD) != '\0'};
+}
+
 int answer_csv(FILE *out, struct answer *rows, struct error *err)
 {
 	answer_safe_fn *safe = out == stdout && text_terminal() ? format_safe : NULL;

@@ -25,6 +25,10 @@ struct answer_print {
  * available for now. 0 or negative.
  */
 int answer_text(const struct answer_print *p, struct answer *rows, struct error *err);
+/* The same for a list. */
+int answer_text_list(const struct answer_print *p, struct answer_list *list, struct error *err);
+/* For standard output: as wide as a terminal, which gets at most TEXT_ROWS_MAX rows. */
+struct answer_print answer_print_out(struct cell_style style, const char *more);
 /*
  * RFC 4180 with a line of names and plain line ends. A terminal gets texts made safe, as elsewhere; a pipe or file
  * gets their bytes, preceded by an apostrophe if a spreadsheet would take them for a formula. 0 or negative.

@@ -6,8 +6,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/terminal/text.h"
 #include "query/query.h"
 #include "schema/ops.h"
+
+enum cell_times cell_times_of(bool rel, bool utc)
+{
+	if (rel)
+		return CELL_REL;
+	if (utc)
+		return CELL_UTC;
+	return text_narrow() ? CELL_REL : CELL_LOCAL;
+}
 
 bool cell_is_number(const struct answer_column *c)
 {

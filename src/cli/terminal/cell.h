@@ -16,6 +16,8 @@ struct cell_style {
 	const char *null; /* NULL: "-" */
 };
 
+/* As --rel and --utc request; without them local times, or relative ones on a narrow terminal. */
+enum cell_times cell_times_of(bool rel, bool utc);
 /* The words of op.flags that apply to every row that the plan's filter passes. */
 enum word_set cell_flag_words(const struct plan *p);
 /* True for a column of operations; for one of op.flags; for one of a vocabulary. */

@@ -160,29 +160,22 @@ static int add_marks(struct loss *l, const struct batch *marks)
 	return r;
 }
 
+static int loss_text_take(void *arg, const struct store_block *block, const struct batch *b)
+{
+	if (block->table == TABLE_MARK)
+		return add_marks(arg, b);
+	loss_add(arg, b);
+	return 0;
+}
+
 int loss_read(struct loss *ret, const struct store *s, struct error *err)
 {
-	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	struct loss l = {0};
-	int r = store_cursor_new(&cursor, s);
+	int r = store_each(s, 1ull << TABLE_LOSS | 1ull << TABLE_MARK, ~0ull, loss_text_take, &l,
+			   err);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read what is missing from the trace");
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		const struct store_block *block = store_block(s, i);
-		const struct batch *b;
-		struct error unread = {0};
-
-		if ((block->table != TABLE_LOSS && block->table != TABLE_MARK) || block->damaged)
-			continue;
-		r = store_decode(cursor, i, ~0ull, &b, &unread);
-		if (r >= 0 && block->table == TABLE_MARK)
-			r = add_marks(&l, b);
-		else if (r >= 0)
-			loss_add(&l, b);
-		if (r < 0 && r != -EBADMSG) /* otherwise it was counted as damage */
-			return error_set(err, r, "%s", unread.message);
-	}
 	loss_take_damage(&l, s);
 	*ret = l;
 	return 0;

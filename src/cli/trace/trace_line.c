@@ -454,21 +454,19 @@ static void summary_row(FILE *f, double percent, uint64_t time_ns, uint64_t call
 
 int trace_summary(struct trace_out *t)
 {
-	size_t count = rollup_count(t->rollup);
-	_cleanup_free_ const struct rollup_row **rows =
-		calloc(count + 1, sizeof(const struct rollup_row *));
+	_cleanup_free_ const struct rollup_row **rows = NULL;
 	uint64_t time_ns = 0, calls = 0, errors = 0;
+	size_t count;
 	char name[32];
+	int r = rollup_sorted(t->rollup, NULL, trace_line_by_time, &rows, &count);
 
-	if (!rows)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < count; i++) {
-		rows[i] = rollup_row(t->rollup, i);
 		time_ns = add_sat(time_ns, rows[i]->time_ns);
 		calls += rows[i]->calls;
 		errors += rows[i]->errors;
 	}
-	qsort(rows, count, sizeof(const struct rollup_row *), trace_line_by_time);
 	fprintf(t->file, "%% time     seconds  usecs/call     calls    errors syscall\n"
 			 "------ ----------- ----------- --------- --------- ----------------\n");
 	for (size_t i = 0; i < count; i++)

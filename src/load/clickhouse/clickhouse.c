@@ -8,7 +8,7 @@
  * all, whatever is killed. The insert of a killed loader may still be running: inserts of one file share a query_id,
  * begin() waits until none runs, and the server refuses a second one while one does.
  */
-#include "load/clickhouse/clickhouse.h"
+#include "load/load.h"
 
 #include <errno.h>
 #include <stdio.h>

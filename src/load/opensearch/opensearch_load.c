@@ -6,7 +6,7 @@
  * complete block has a mark, a document in PREFIX-blocks that is written after its rows. For a block without a mark
  * the loader asks which rows are present, and sends only the others.
  */
-#include "load/opensearch/opensearch_load.h"
+#include "load/load.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -139,8 +139,7 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 	js_key_uint(out, "spanCount", t->spans);
 	js_key_uint(out, "errorSpanCount", t->errors);
 	js_key_uint(out, "orphanSpanCount", t->orphans);
-	js_key(out, "services");
-	js_open(out, '[');
+	js_key_open(out, "services", '[');
 	for (; from < s->pair_count && s->pair[from].first == i; from++) {
 		js_open(out, '{');
 		js_key_bytes(out, "name", intern_get(&s->texts, s->pair[from].second));
@@ -162,8 +161,7 @@ void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, s
 {
 	array_sort(s->pair, s->pair_count, compare_pairs);
 	js_open(out, '{');
-	js_key(out, "summaries");
-	js_open(out, '[');
+	js_key_open(out, "summaries", '[');
 	for (uint32_t i = 0; i < traces->count; i++) {
 		struct bytes id = intern_get(traces, i);
 		uint32_t own;

@@ -120,8 +120,7 @@ static int route_call_put_text(struct question *q, struct js *j, const struct ba
 	_cleanup_buf_ struct buf text = {0};
 	int r = q->server->opt.call_text(&text, b, row, store_dims(q->server->store));
 
-	js_key(j, "text");
-	js_bytes(j, text.data, text.len);
+	js_key_bytes(j, "text", buf_bytes(&text));
 	return r;
 }
 
@@ -130,15 +129,11 @@ static int route_call_put_call(struct question *q, struct js *j, const struct ba
 	bool running = batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
 	int r;
 
-	js_key(j, "call");
-	js_open(j, '{');
+	js_key_open(j, "call", '{');
 	for (unsigned int c = 0; c < OP_COLUMNS; c++)
 		route_call_put_column(q, j, b, row, c);
-	js_key(j, "stop");
-	if (running || batch_is_null(b, OP_START, row))
-		js_null(j);
-	else
-		js_int(j, clock_between(q->server->origin, rollup_end(b, row)));
+	js_key_known(j, "stop", !running && !batch_is_null(b, OP_START, row),
+		     clock_between(q->server->origin, rollup_end(b, row)));
 	r = route_call_put_names(q, j, b, row);
 	js_close(j, '}');
 	return r < 0 ? r : route_call_put_text(q, j, b, row);
@@ -343,8 +338,7 @@ static int put_neighbours(struct question *q, struct js *j, size_t block, size_t
 		r = route_call_walk(&s, block, row, true, before, max, &n_before);
 	if (r >= 0)
 		r = route_call_walk(&s, block, row, false, after, max, &n_after);
-	js_key(j, "near");
-	js_open(j, '[');
+	js_key_open(j, "near", '[');
 	for (size_t i = n_before; i-- > 0 && r >= 0;)
 		r = put_near(q, j, s.cursor, &before[i]);
 	if (r >= 0)

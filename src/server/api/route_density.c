@@ -62,8 +62,7 @@ static int put_range(const struct question *q, const struct density *d, struct b
 	js_key_int(&j, "pos_from", d->pos_from);
 	js_key_int(&j, "pos_to", d->pos_to);
 	js_key_int(&j, "height", d->height);
-	js_key(&j, "read");
-	js_float(&j, d->read);
+	js_key_float(&j, "read", d->read);
 	return j.error;
 }
 

@@ -35,11 +35,7 @@ static void route_file_put_event(const struct question *q, struct js *j, int64_t
 				 const char *what, struct bytes name)
 {
 	js_open(j, '{');
-	js_key(j, "time");
-	if (time == INT64_MIN)
-		js_null(j);
-	else
-		js_int(j, clock_between(q->server->origin, time));
+	js_key_known(j, "time", time != INT64_MIN, clock_between(q->server->origin, time));
 	js_key_string(j, "what", what);
 	js_key_bytes(j, "name", name);
 	js_close(j, '}');
@@ -118,8 +114,7 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 	size_t n;
 	int r = route_file_list_versions(q, inode, &versions, &n);
 
-	js_key(j, "life");
-	js_open(j, '[');
+	js_key_open(j, "life", '[');
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		struct dims_file room;
 		const struct dims_file *f = dims_file(d, versions[i].id, &room);
@@ -238,8 +233,7 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 	js_key_uint(j, "time", time);
 	js_key_uint(j, "io_calls", io_calls);
 	js_key_uint(j, "io_time", io_time);
-	js_key(j, "users");
-	js_open(j, '[');
+	js_key_open(j, "users", '[');
 	for (size_t i = 0; i < MIN(n, (size_t)USERS_MAX); i++)
 		put_user(j, d, rows[i]);
 	js_close(j, ']');
@@ -267,10 +261,8 @@ static void put_identity(const struct question *q, struct js *j, int64_t inode)
 	js_key_string(j, "type", names_code("type", f->type < 0 ? FILE_TYPE_UNKNOWN : f->type).s);
 	js_key_bytes(j, "fs", f->fs);
 	if (f->name_only) {
-		js_key(j, "ino");
-		js_null(j);
-		js_key(j, "generation");
-		js_null(j);
+		js_key_known(j, "ino", false, 0);
+		js_key_known(j, "generation", false, 0);
 	} else {
 		put_exact(j, "ino", f->ino);
 		put_exact(j, "generation", f->generation);

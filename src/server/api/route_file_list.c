@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/saturate.h"
-#include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
@@ -112,17 +111,14 @@ static int file_list_put(struct file_list *l, const struct sums_filter *filter,
 	int r = hists ? file_sums_hists(l->q, filter, s, l->files, top, hists) : -ENOMEM;
 
 	js_open(&j, '{');
-	js_key(&j, "rows");
-	js_open(&j, '[');
+	js_key_open(&j, "rows", '[');
 	for (size_t i = 0; i < top && r >= 0; i++)
 		file_list_put_row(l, &j, &l->files[i], &hists[i]);
 	js_close(&j, ']');
 	js_key_uint(&j, "others", l->count - top);
-	js_key(&j, "sections");
-	js_open(&j, '{');
+	js_key_open(&j, "sections", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		js_key(&j, sections[i]);
-		js_open(&j, '{');
+		js_key_open(&j, sections[i], '{');
 		js_key_int(&j, "files", l->sums[i].id);
 		js_key_uint(&j, "calls", l->sums[i].calls);
 		js_key_uint(&j, "bytes", l->sums[i].bytes);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "base/saturate.h"
-#include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
@@ -202,45 +202,7 @@ static int route_files_gather(struct question *q, struct tree *t)
 	return r < 0 ? r : route_files_add_selves(t, d, count);
 }
 
-/* ---- selection ---- */
-
-static void swap(struct entry *a, struct entry *b)
-{
-	struct entry was = *a;
-
-	*a = *b;
-	*b = was;
-}
-
-/* Partitions e[from .. to) by order around one entry. Returns its position. */
-static size_t partition(struct entry *e, size_t from, size_t to)
-{
-	size_t at = from, last = to - 1;
-
-	swap(&e[from + (to - from) / 2], &e[last]);
-	for (size_t i = from; i < last; i++) {
-		if (route_files_by_time(&e[i], &e[last]) < 0)
-			swap(&e[i], &e[at++]);
-	}
-	swap(&e[at], &e[last]);
-	return at;
-}
-
-/* Moves the first `top` to the front, in order: sorting a million entries takes longer. */
-static void route_files_choose(struct entry *e, size_t count, size_t top)
-{
-	size_t from = 0, to = count;
-
-	while (top < count && to - from > 64) {
-		size_t at = partition(e, from, to);
-
-		if (at >= top)
-			to = at;
-		else
-			from = at + 1;
-	}
-	array_sort(e, to, route_files_by_time);
-}
+/* ---- writing ---- */
 
 static void put_path(const struct tree *t, struct js *j, const struct entry *e, bool line)
 {
@@ -275,13 +237,8 @@ static void put_entry(struct tree *t, struct js *j, const struct entry *e)
 	t->shown++;
 	js_open(j, '{');
 	put_path(t, j, e, line);
-	js_key(j, "dir");
-	js_bool(j, e->id < 0);
-	js_key(j, "id");
-	if (e->id < 0 || line)
-		js_null(j);
-	else
-		js_int(j, e->id);
+	js_key_bool(j, "dir", e->id < 0);
+	js_key_known(j, "id", e->id >= 0 && !line, e->id);
 	js_key_uint(j, "calls", e->calls);
 	js_key_uint(j, "errors", e->errors);
 	js_key_uint(j, "bytes", e->bytes);
@@ -301,8 +258,7 @@ static void route_files_put_line(struct tree *t, struct js *j, const struct entr
 		js_key_int(j, "line", e->id);
 		js_key_uint(j, "files", files);
 		js_key_string(j, "kind", names_line_kind(t->q->server, e->id));
-		js_key(j, "members");
-		js_open(j, '[');
+		js_key_open(j, "members", '[');
 		for (size_t i = e->first; i < e->first + e->files && t->shown < ENTRIES_MAX; i++) {
 			put_entry(t, j, &t->members.items[i]);
 			js_close(j, '}');
@@ -331,10 +287,10 @@ static int files_answer(struct question *q)
 
 	if (r >= 0 && known)
 		r = route_files_gather(q, &t);
-	route_files_choose(t.all.items, t.all.count, ENTRIES_MAX);
+	heap_first(t.all.items, t.all.count, ENTRIES_MAX, sizeof(*t.all.items),
+		   route_files_by_time);
 	js_open(&j, '{');
-	js_key(&j, "entries");
-	js_open(&j, '[');
+	js_key_open(&j, "entries", '[');
 	for (size_t i = 0; i < MIN(t.all.count, (size_t)ENTRIES_MAX); i++)
 		route_files_put_line(&t, &j, &t.all.items[i]);
 	js_close(&j, ']');

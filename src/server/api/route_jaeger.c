@@ -108,8 +108,7 @@ static int jaeger_put_end(struct js *out, size_t total)
 	js_key_uint(out, "total", total);
 	js_key_int(out, "limit", 0);
 	js_key_int(out, "offset", 0);
-	js_key(out, "errors");
-	js_null(out);
+	js_key_known(out, "errors", false, 0);
 	js_close(out, '}');
 	return out->error;
 }

@@ -187,8 +187,7 @@ int lanes_answer(struct question *q)
 	if (r < 0)
 		return r;
 	js_open(&j, '{');
-	js_key(&j, "lanes");
-	js_open(&j, '[');
+	js_key_open(&j, "lanes", '[');
 	for (size_t i = 0; i < n; i++)
 		put_lane(&j, d, &lanes[i]);
 	js_close(&j, ']');

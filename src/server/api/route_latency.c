@@ -115,8 +115,7 @@ static bool route_latency_regroup_row(void *arg, struct rollup_row *key)
 
 static void route_latency_put_hist(struct js *j, const struct hist *h)
 {
-	js_key(j, "hist");
-	js_open(j, '[');
+	js_key_open(j, "hist", '[');
 	for (unsigned int i = 0; i < hist_entries(h); i++) {
 		struct hist_entry e = hist_entry(h, i);
 
@@ -130,8 +129,7 @@ static void route_latency_put_hist(struct js *j, const struct hist *h)
 
 static void put_stats(struct js *j, uint64_t calls, uint64_t max, const struct hist *h)
 {
-	js_key(j, "stats");
-	js_open(j, '{');
+	js_key_open(j, "stats", '{');
 	js_key_uint(j, "calls", calls);
 	sums_put_quantile(j, "p50", h, 0.5, max);
 	sums_put_quantile(j, "p90", h, 0.9, max);
@@ -156,8 +154,7 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 		r = rollup_sorted(sums, NULL, sums_by_time, &rows, &n);
 	if (r < 0)
 		return r;
-	js_key(j, "series");
-	js_open(j, '[');
+	js_key_open(j, "series", '[');
 	for (size_t i = 0; i < MIN(n, (size_t)SERIES_MAX); i++) {
 		js_open(j, '{');
 		split->put(j, d, rows[i]);
@@ -184,8 +181,7 @@ static int route_latency_put_files(struct question *q, struct js *j,
 		top = file_sums_top(files, count, SERIES_MAX);
 		r = file_sums_hists(q, filter, s, files, top, hists);
 	}
-	js_key(j, "series");
-	js_open(j, '[');
+	js_key_open(j, "series", '[');
 	for (size_t i = 0; i < top && r >= 0; i++) {
 		js_open(j, '{');
 		names_put_line(q->server, j, "name", files[i].id);

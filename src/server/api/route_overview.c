@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/sums/file_sums.h"
@@ -235,16 +236,8 @@ static void put_failure(const struct question *q, struct js *j, const struct fai
 			bool unknown)
 {
 	names_put_line(q->server, j, "file", unknown ? -1 : top->file);
-	js_key(j, "file_id");
-	if (unknown || top->file < 0)
-		js_null(j);
-	else
-		js_int(j, top->file);
-	js_key(j, "files");
-	if (unknown)
-		js_null(j);
-	else
-		js_uint(j, top->files);
+	js_key_known(j, "file_id", !unknown && top->file >= 0, top->file);
+	js_key_known(j, "files", !unknown, (int64_t)top->files);
 }
 
 /* What distinguishes each process from others of its name in the whole table; NULL for other tables. */
@@ -318,8 +311,7 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 		r = route_overview_arguments(q, t, rows, n, &arguments);
 	if (r < 0)
 		return r;
-	js_key(j, t->name);
-	js_open(j, '{');
+	js_key_open(j, t->name, '{');
 	js_key(j, "rows");
 	r = route_overview_put_rows(q, j, s, t, within, rows, MIN(n, (size_t)TABLE_TOP), arguments);
 	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
@@ -362,10 +354,8 @@ static int route_overview_put_files(struct question *q, struct js *j,
 	}
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
-	js_key(j, "files");
-	js_open(j, '{');
-	js_key(j, "rows");
-	js_open(j, '[');
+	js_key_open(j, "files", '{');
+	js_key_open(j, "rows", '[');
 	for (size_t i = 0; i < top && r >= 0; i++) {
 		uint64_t several = 1;
 
@@ -427,8 +417,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 		else if (class_is_io(row->class))
 			time = add_sat(time, row->time_ns);
 	}
-	js_key(j, "totals");
-	js_open(j, '{');
+	js_key_open(j, "totals", '{');
 	js_key_uint(j, "calls", calls);
 	js_key_uint(j, "errors", errors);
 	js_key_uint(j, "bytes", bytes);
@@ -437,11 +426,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 	js_key_uint(j, "handing_over", handing_over);
 	js_key_uint(j, "threads", tasks);
 	js_key_uint(j, "processes", processes);
-	js_key(j, "files");
-	if (files == FILES_UNKNOWN)
-		js_null(j);
-	else
-		js_uint(j, files);
+	js_key_known(j, "files", files != FILES_UNKNOWN, (int64_t)files);
 	js_key_uint(j, "running", s->running);
 	js_close(j, '}');
 	return r;
@@ -474,12 +459,23 @@ static double op_weight(const struct sums *s, unsigned int op, const struct sums
 	return weight;
 }
 
+struct op_share {
+	double weight;
+	unsigned int op;
+};
+
+static int op_share_order(const void *a, const void *b)
+{
+	const struct op_share *x = a, *y = b;
+
+	return ORDER(y->weight, x->weight) ?: ORDER(x->op, y->op);
+}
+
 /* Chooses those with the most weight; those beyond RATE_OPS remain in `others`, which initially holds all. */
-static unsigned int choose_ops(const struct sums *s, unsigned int top[static RATE_OPS],
+static unsigned int choose_ops(const struct sums *s, struct op_share top[static RATE_OPS],
 			       struct sums_series *others)
 {
-	double weights[RATE_OPS + 1], weight;
-	unsigned int n = 0;
+	size_t n = 0;
 
 	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
 		for (unsigned int i = 0; s->series[op].all && i < s->axis->count; i++) {
@@ -489,41 +485,32 @@ static unsigned int choose_ops(const struct sums *s, unsigned int top[static RAT
 		others->all += s->series[op].all;
 	}
 	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
-		unsigned int at = n;
+		if (s->series[op].all)
+			n = heap_keep(top, n, RATE_OPS, sizeof(*top),
+				      &(struct op_share){op_weight(s, op, others), op},
+				      op_share_order);
+	}
+	array_sort(top, n, op_share_order);
+	for (size_t k = 0; k < n; k++) {
+		const struct sums_series *one = &s->series[top[k].op];
 
-		if (!s->series[op].all)
-			continue;
-		weight = op_weight(s, op, others);
-		while (at > 0 && weight > weights[at - 1])
-			at--;
-		if (n < RATE_OPS)
-			n++;
-		else if (at == RATE_OPS)
-			continue;
-		memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
-		memmove(&weights[at + 1], &weights[at], (n - 1 - at) * sizeof(*weights));
-		top[at] = op;
-		weights[at] = weight;
-	}
-	for (unsigned int k = 0; k < n; k++) {
 		for (unsigned int i = 0; i < s->axis->count; i++) {
-			others->calls[i] -= s->series[top[k]].calls[i];
-			others->bytes[i] -= s->series[top[k]].bytes[i];
+			others->calls[i] -= one->calls[i];
+			others->bytes[i] -= one->bytes[i];
 		}
-		others->all -= s->series[top[k]].all;
+		others->all -= one->all;
 	}
-	return n;
+	return (unsigned int)n;
 }
 
-static void put_op_names(struct js *j, const unsigned int *top, unsigned int n, bool others)
+static void put_op_names(struct js *j, const struct op_share *top, unsigned int n, bool others)
 {
-	js_key(j, "ops");
-	js_open(j, '[');
+	js_key_open(j, "ops", '[');
 	for (unsigned int k = 0; k < n; k++) {
-		const struct op_def *def = op_def(top[k]);
+		const struct op_def *def = op_def(top[k].op);
 
 		js_open(j, '{');
-		js_key_string(j, "name", names_code("op", top[k]).s);
+		js_key_string(j, "name", names_code("op", top[k].op).s);
 		js_key_string(j, "class", names_code("class", def ? def->class : CLASS_OTHER).s);
 		js_close(j, '}');
 	}
@@ -538,7 +525,8 @@ static void put_op_names(struct js *j, const unsigned int *top, unsigned int n, 
 
 static int put_rate(struct js *j, const struct sums *s)
 {
-	unsigned int count = s->axis->count, top[RATE_OPS], n;
+	struct op_share top[RATE_OPS];
+	unsigned int count = s->axis->count, n;
 	_cleanup_free_ uint64_t *calls = calloc(count, sizeof(*calls));
 	_cleanup_free_ uint64_t *bytes = calloc(count, sizeof(*bytes));
 	struct sums_series others = {calls, bytes, 0};
@@ -546,15 +534,14 @@ static int put_rate(struct js *j, const struct sums *s)
 	if (!calls || !bytes)
 		return -ENOMEM;
 	n = choose_ops(s, top, &others);
-	js_key(j, "rate");
-	js_open(j, '{');
+	js_key_open(j, "rate", '{');
 	put_op_names(j, top, n, others.all > 0);
 	for (unsigned int what = 0; what < 2; what++) {
-		js_key(j, what ? "bytes" : "calls");
-		js_open(j, '[');
+		js_key_open(j, what ? "bytes" : "calls", '[');
 		for (unsigned int k = 0; k < n; k++)
 			route_overview_put_numbers(
-				j, what ? s->series[top[k]].bytes : s->series[top[k]].calls, count);
+				j, what ? s->series[top[k].op].bytes : s->series[top[k].op].calls,
+				count);
 		if (others.all)
 			route_overview_put_numbers(j, what ? others.bytes : others.calls, count);
 		js_close(j, ']');
@@ -581,10 +568,8 @@ static int put_slow(struct question *q, struct js *j, const struct sums_filter *
 	if (r >= 0)
 		r = slowest_fetch(q->server->store, calls, &count, &b, &q->err);
 
-	js_key(j, "slowest");
-	js_open(j, '{');
-	js_key(j, "rows");
-	js_open(j, '[');
+	js_key_open(j, "slowest", '{');
+	js_key_open(j, "rows", '[');
 	for (size_t i = 0; r >= 0 && i < b->rows; i++) {
 		js_open(j, '{');
 		js_key_int(j, "row", server_row_number(q->server, calls[i].block, calls[i].row));
@@ -596,8 +581,7 @@ static int put_slow(struct question *q, struct js *j, const struct sums_filter *
 		names_put_file(j, "file", d, batch_get(b, OP_FILE_ID, i, -1));
 		buf_clear(&text);
 		r = q->server->opt.call_text(&text, b, i, d);
-		js_key(j, "text");
-		js_bytes(j, text.data, text.len);
+		js_key_bytes(j, "text", buf_bytes(&text));
 		js_close(j, '}');
 	}
 	js_close(j, ']');
@@ -630,8 +614,7 @@ static int put_figures_of_all(struct question *q, struct js *j, const struct ove
 		r = put_rate(j, s);
 	if (r >= 0 && share >= 1)
 		r = sums_within_find(q, &o->filter, &within);
-	js_key(j, "latency");
-	js_open(j, '{');
+	js_key_open(j, "latency", '{');
 	sums_put_cells(j, "cells", s);
 	js_close(j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++) {
@@ -690,10 +673,8 @@ int overview_put(struct question *q, struct buf *to, struct overview *o, bool br
 
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &o->axis, o->from, o->to);
-	if (share < 1) {
-		js_key(&j, "read");
-		js_float(&j, share);
-	}
+	if (share < 1)
+		js_key_float(&j, "read", share);
 	r = put_figures_of_all(q, &j, o, brief, share);
 	if (r >= 0 && !brief)
 		r = put_details(q, &j, &o->filter, o->sums, o->files, o->file_count);

@@ -16,7 +16,6 @@
 #include "query/kernel/pushdown.h"
 #include "server/http/js.h"
 #include "server/http/pool.h"
-#include "server/http/answer_table.h"
 
 #define DOWNLOAD_NS  (120 * NSEC_PER_SEC)
 #define DOWNLOAD_MAX (4ull << 30) /* bytes of a file made for a download, by default */
@@ -347,12 +346,10 @@ int check_answer(struct question *q)
 			return r;
 	}
 	js_open(&j, '{');
-	js_key(&j, "ok");
-	js_bool(&j, true);
+	js_key_bool(&j, "ok", true);
 	if (text) {
 		fields = plan_output(plan, &count);
-		js_key(&j, "columns");
-		js_open(&j, '[');
+		js_key_open(&j, "columns", '[');
 		for (size_t i = 0; i < count; i++) {
 			if (fields[i].hidden)
 				continue;
@@ -363,8 +360,7 @@ int check_answer(struct question *q)
 			js_close(&j, '}');
 		}
 		js_close(&j, ']');
-		js_key(&j, "stream");
-		js_bool(&j, plan_is_stream(plan));
+		js_key_bool(&j, "stream", plan_is_stream(plan));
 	}
 	js_close(&j, '}');
 	return j.error;
@@ -403,8 +399,7 @@ int explain_answer(struct question *q)
 	r = engine_explain(e, plan, &text, &q->err);
 	pool_give(q, e);
 	js_open(&j, '{');
-	js_key(&j, "text");
-	js_bytes(&j, text.data, text.len);
+	js_key_bytes(&j, "text", buf_bytes(&text));
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
 }

@@ -67,11 +67,7 @@ static void put_window(const struct server *s, struct js *j, const struct batch 
 	js_key_int(j, "to", clock_between(s->origin, batch_get(b, LOSS_STOP, i, from)));
 	js_key_string(j, "cause", word ? word : "decode");
 	js_key_bytes(j, "table", of.data || cause_is_beside((enum loss_cause)cause) ? of : op);
-	js_key(j, "events");
-	if (events < 0)
-		js_null(j);
-	else
-		js_int(j, events);
+	js_key_known(j, "events", events >= 0, events);
 	js_close(j, '}');
 }
 
@@ -116,8 +112,7 @@ static int read_blocks(struct server *s, struct js *windows, struct error *err)
 
 static void route_trace_put_traces(const struct server *s, struct js *j)
 {
-	js_key(j, "traces");
-	js_open(j, '[');
+	js_key_open(j, "traces", '[');
 	for (size_t i = 0; i < store_trace_count(s->store); i++) {
 		js_open(j, '{');
 		js_key_string(j, "path",
@@ -133,8 +128,7 @@ static void put_hosts(const struct server *s, struct js *j)
 {
 	const struct dims *d = store_dims_few(s->store);
 
-	js_key(j, "hosts");
-	js_open(j, '[');
+	js_key_open(j, "hosts", '[');
 	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
 		int64_t id = dims_id_at(d, TABLE_HOST, i);
 		const struct dims_host *h = dims_host(d, id);
@@ -161,8 +155,7 @@ static void put_hosts(const struct server *s, struct js *j)
 
 static void put_limits(struct js *j)
 {
-	js_key(j, "limits");
-	js_open(j, '{');
+	js_key_open(j, "limits", '{');
 	js_key_int(j, "questions", QUESTIONS_MAX);
 	js_key_int(j, "seconds", QUESTION_NS / 1000000000);
 	js_key_int(j, "rows", ROWS_MAX);
@@ -196,8 +189,7 @@ static void route_trace_put_rows(const struct server *s, struct js *j)
 			rows[b->table] += b->rows;
 	}
 	js_key_uint(j, "ops", rows[TABLE_OP]);
-	js_key(j, "rows");
-	js_open(j, '{');
+	js_key_open(j, "rows", '{');
 	for (int t = 0; t < TABLE_COUNT; t++) {
 		if (rows[t])
 			js_key_uint(j, schema_table((enum table_id)t)->name, rows[t]);
@@ -229,10 +221,8 @@ static int write_document(struct server *s)
 	js_key_int(&j, "offset", zone_offset(s->origin));
 	js_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
 	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
-	js_key(&j, "live");
-	js_bool(&j, s->live);
-	js_key(&j, "follow");
-	js_bool(&j, s->live || s->has_folders);
+	js_key_bool(&j, "live", s->live);
+	js_key_bool(&j, "follow", s->live || s->has_folders);
 	js_key_uint(&j, "generation", s->generation);
 	put_hosts(s, &j);
 	js_key_string(&j, "command", s->command ? s->command : "");

@@ -34,8 +34,7 @@ static void answer_columns_put_column(struct js *j, const struct columns_col *c,
 		js_key_uint(j, "length", col_bytes(c, rows));
 	}
 	if (binary && c->coded) {
-		js_key(j, "words");
-		js_open(j, '[');
+		js_key_open(j, "words", '[');
 		for (size_t i = 0; i < c->word_count; i++)
 			js_string(j, c->words[i]);
 		js_close(j, ']');
@@ -58,8 +57,7 @@ static int answer_columns_write_binary(struct question *q, const struct buf *mem
 	put_members(&j, members);
 	js_key_uint(&j, "rows", rows);
 	loss_put(q, &j);
-	js_key(&j, "columns");
-	js_open(&j, '[');
+	js_key_open(&j, "columns", '[');
 	for (size_t c = 0; c < count; c++) {
 		answer_columns_put_column(&j, &cols[c], true, offset, rows);
 		offset = align_up(offset + col_bytes(&cols[c], rows), 8);
@@ -103,13 +101,11 @@ static int write_json(struct question *q, const struct buf *members, const struc
 	js_open(&j, '{');
 	js_key_exact(&j, "origin", q->server->origin);
 	put_members(&j, members);
-	js_key(&j, "columns");
-	js_open(&j, '[');
+	js_key_open(&j, "columns", '[');
 	for (size_t c = 0; c < count; c++)
 		answer_columns_put_column(&j, &cols[c], false, 0, rows);
 	js_close(&j, ']');
-	js_key(&j, "rows");
-	js_open(&j, '[');
+	js_key_open(&j, "rows", '[');
 	for (size_t i = 0; i < rows; i++) {
 		js_open(&j, '{');
 		for (size_t c = 0; c < count; c++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/answer_table.h"
+#include "engine/answer.h"
+#include "server/internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -178,8 +179,7 @@ int table_columns(struct question *q, struct answer *rows, int64_t limit)
 	if (r >= 0)
 		r = answer_table_gather(q, rows, all, limit, &n);
 	if (r > 0) {
-		js_key(&j, "truncated");
-		js_bool(&j, true);
+		js_key_bool(&j, "truncated", true);
 		r = j.error;
 	}
 	if (r >= 0)

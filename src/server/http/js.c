@@ -87,8 +87,7 @@ void js_key_exact(struct js *j, const char *name, int64_t v)
 void js_error(struct js *j, const char *message)
 {
 	js_open(j, '{');
-	js_key(j, "error");
-	js_open(j, '{');
+	js_key_open(j, "error", '{');
 	js_key_string(j, "message", message);
 	js_close(j, '}');
 	js_close(j, '}');

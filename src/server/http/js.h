@@ -36,6 +36,25 @@ void js_string(struct js *j, const char *text);
 /* Text that is already JSON. */
 void js_raw(struct js *j, const void *data, size_t len);
 
+/* A member that is an object or an array, which js_close() ends. */
+static inline void js_key_open(struct js *j, const char *name, char bracket)
+{
+	js_key(j, name);
+	js_open(j, bracket);
+}
+
+static inline void js_key_bool(struct js *j, const char *name, bool v)
+{
+	js_key(j, name);
+	js_bool(j, v);
+}
+
+static inline void js_key_float(struct js *j, const char *name, double v)
+{
+	js_key(j, name);
+	js_float(j, v);
+}
+
 static inline void js_key_int(struct js *j, const char *name, int64_t v)
 {
 	js_key(j, name);
@@ -52,6 +71,16 @@ static inline void js_key_string(struct js *j, const char *name, const char *tex
 {
 	js_key(j, name);
 	js_string(j, text);
+}
+
+/* The number, or null if it is not known. */
+static inline void js_key_known(struct js *j, const char *name, bool known, int64_t v)
+{
+	js_key(j, name);
+	if (known)
+		js_int(j, v);
+	else
+		js_null(j);
 }
 
 /* A number of 64 bits as a string, because a JSON number is exact only up to 2^53. */

@@ -8,28 +8,18 @@
 #include "server/http/js.h"
 
 #define NAME_SHOWN 40 /* bytes of a name quoted in an error */
+#define NAMES_MAX  16
+#define NAMES_SIZE 256 /* of a route's list of names */
 
 struct search {
-	const char *known;   /* space-separated names */
-	const char *unknown; /* the first unknown name */
+	char *known[NAMES_MAX + 1]; /* ends with NULL */
+	const char *unknown;	    /* the first unknown name */
 };
 
-/* Takes the first name from the list. False: the list is empty. */
-static bool params_next(const char **known, char name[static NEAREST_WORD_MAX])
+static bool params_known(const struct search *s, const char *name)
 {
-	size_t len = strcspn(*known, " ");
-
-	snprintf(name, NEAREST_WORD_MAX, "%.*s", (int)len, *known);
-	*known += len + ((*known)[len] == ' ');
-	return len > 0;
-}
-
-static bool params_known(const char *known, const char *name)
-{
-	char one[NEAREST_WORD_MAX];
-
-	while (params_next(&known, one)) {
-		if (strcmp(one, name) == 0)
+	for (size_t i = 0; s->known[i]; i++) {
+		if (strcmp(s->known[i], name) == 0)
 			return true;
 	}
 	return false;
@@ -39,26 +29,19 @@ static bool params_look_at(void *arg, const char *name, const char *value _unuse
 {
 	struct search *s = arg;
 
-	if (!s->unknown && *name && !params_known(s->known, name))
+	if (*name && !params_known(s, name))
 		s->unknown = name;
 	return s->unknown;
 }
 
-/* The nearest of the known names, or "". */
-static void params_guess(const struct search *s, char best[static NEAREST_WORD_MAX])
+/* The nearest of the known names; NULL: none is near. */
+static const char *params_guess(const struct search *s)
 {
 	struct nearest n = {.word = s->unknown};
-	const char *known = s->known;
-	char name[NEAREST_WORD_MAX];
 
-	*best = '\0';
-	while (params_next(&known, name)) {
-		nearest_offer(&n, name);
-		if (n.best != name)
-			continue;
-		snprintf(best, NEAREST_WORD_MAX, "%s", name);
-		n.best = best;
-	}
+	for (size_t i = 0; s->known[i]; i++)
+		nearest_offer(&n, s->known[i]);
+	return n.best;
 }
 
 /* Other tools use `where` and `query` for what is `filter` and `q` here. */
@@ -74,34 +57,37 @@ static const char *other_name(const char *name)
 	return NULL;
 }
 
-static void params_refuse(struct http_request *r, const struct search *s)
+static void params_refuse(struct http_request *r, const struct search *s, const char *all)
 {
-	char best[NEAREST_WORD_MAX];
 	const char *other = other_name(s->unknown);
+	const char *best = other && params_known(s, other) ? other : params_guess(s);
 	_cleanup_buf_ struct buf text = {0}, out = {0};
 	struct js j = {.to = &out};
 
-	if (other && params_known(s->known, other))
-		snprintf(best, sizeof(best), "%s", other);
-	else
-		params_guess(s, best);
 	buf_printf(&text, "%.*s=: unknown parameter", NAME_SHOWN, s->unknown);
-	if (*best)
+	if (best)
 		buf_printf(&text, "; did you mean %s=?", best);
-	else if (*s->known)
-		buf_printf(&text, ", but %s", s->known);
+	else if (*all)
+		buf_printf(&text, ", but %s", all);
 	js_error(&j, buf_str(&text));
 	http_reply(r, 400, "application/json", &out);
 }
 
 bool params_admit(struct http_request *r, const struct http_route *route)
 {
-	struct search s = {.known = route && route->params ? route->params : ""};
+	char names[NAMES_SIZE], *rest;
+	struct search s = {0};
 
 	if (!route || !route->params)
 		return true;
+	assert(strlen(route->params) < sizeof(names));
+	snprintf(names, sizeof(names), "%s", route->params);
+	rest = *names ? names : NULL;
+	for (size_t i = 0; i < NAMES_MAX && rest; i++)
+		s.known[i] = strsep(&rest, " ");
+	assert(!rest);
 	http_each_param(r, params_look_at, &s);
 	if (s.unknown)
-		params_refuse(r, &s);
+		params_refuse(r, &s, route->params);
 	return !s.unknown;
 }

@@ -76,8 +76,7 @@ static void question_fail(struct question *q, int code)
 
 	buf_clear(&q->out);
 	js_open(&j, '{');
-	js_key(&j, "error");
-	js_open(&j, '{');
+	js_key_open(&j, "error", '{');
 	if (status == 408 && code != -ETIMEDOUT)
 		js_key_string(&j, "message",
 			      "this took longer than allowed; use a shorter time range or a "

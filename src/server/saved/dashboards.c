@@ -33,8 +33,7 @@ static void dashboards_put_one(struct js *j, const char *name, const char *json,
 	js_open(j, '{');
 	js_key_string(j, "name", name);
 	js_key_string(j, "title", title ? title : name);
-	js_key(j, "shipped");
-	js_bool(j, ships);
+	js_key_bool(j, "shipped", ships);
 	js_close(j, '}');
 	json_decref(doc);
 }
@@ -66,8 +65,7 @@ void dashboards_get(void *arg, struct http_request *r)
 	struct js j = {.to = &out};
 
 	js_open(&j, '{');
-	js_key(&j, "dashboards");
-	js_open(&j, '[');
+	js_key_open(&j, "dashboards", '[');
 	put_shipped(&j);
 	sidecar_each(s, &kind, put_kept, &j);
 	js_close(&j, ']');

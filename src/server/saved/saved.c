@@ -69,12 +69,10 @@ void saved_get(void *arg, struct http_request *r)
 	struct js j = {.to = &out};
 
 	js_open(&j, '{');
-	js_key(&j, "queries");
-	js_open(&j, '[');
+	js_key_open(&j, "queries", '[');
 	sidecar_each(s, &kind, saved_put_one, &j);
 	js_close(&j, ']');
-	js_key(&j, "writable");
-	js_bool(&j, sidecar_is_writable(s, &kind));
+	js_key_bool(&j, "writable", sidecar_is_writable(s, &kind));
 	js_close(&j, '}');
 	http_reply(r, 200, "application/json", &out);
 }

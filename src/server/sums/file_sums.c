@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "batch/id_array.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_pile.h"
@@ -194,31 +195,20 @@ int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *c
 	return r;
 }
 
-/* Most time first; ties as file_sums_top() documents. */
 size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct sums_file f = files[i];
-		size_t at = n;
 
-		if (!f.calls || (n == max && file_sums_by_time(&f, &files[n - 1]) > 0))
+		if (!f.calls)
 			continue;
-		while (at > 0 && file_sums_by_time(&f, &files[at - 1]) < 0)
-			at--;
-		/* slot i is free: f was there */
-		if (n < max) {
-			files[i] = files[n];
-			memmove(&files[at + 1], &files[at], (n - at) * sizeof(f));
-			n++;
-		} else {
-			files[i] = files[n - 1];
-			memmove(&files[at + 1], &files[at], (n - 1 - at) * sizeof(f));
-		}
-		files[at] = f;
+		files[i] = files[n];
+		files[n++] = f;
 	}
-	return n;
+	heap_first(files, n, max, sizeof(*files), file_sums_by_time);
+	return MIN(n, max);
 }
 
 /* ---- histograms ---- */

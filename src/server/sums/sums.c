@@ -612,8 +612,7 @@ void sums_put_quantile(struct js *j, const char *key, const struct hist *h, doub
 
 void sums_put_cells(struct js *j, const char *key, const struct sums *s)
 {
-	js_key(j, key);
-	js_open(j, '[');
+	js_key_open(j, key, '[');
 	for (unsigned int t = 0; t < s->axis->count; t++) {
 		const uint64_t *row = s->cells + (size_t)t * HIST_BUCKETS;
 

@@ -59,16 +59,9 @@ const char *names_line_kind(const struct server *s, int64_t line)
 
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row)
 {
-	js_key(j, "start");
-	if (batch_is_null(b, OP_START, row))
-		js_null(j);
-	else
-		js_int(j, clock_between(s->origin, batch_get(b, OP_START, row, 0)));
-	js_key(j, "dur");
-	if (batch_is_null(b, OP_DUR, row))
-		js_null(j);
-	else
-		js_int(j, batch_get(b, OP_DUR, row, 0));
+	js_key_known(j, "start", !batch_is_null(b, OP_START, row),
+		     clock_between(s->origin, batch_get(b, OP_START, row, 0)));
+	js_key_known(j, "dur", !batch_is_null(b, OP_DUR, row), batch_get(b, OP_DUR, row, 0));
 }
 
 void names_put_program(struct js *j, const char *key, const struct dims *d, int64_t process_id)

@@ -410,12 +410,37 @@ static void content_unseen(struct flow_state *s, const struct flow_call *c, uint
 		flow_failed(s, map_set(&s->unseen, (uint64_t)s->tasks[c->task].process_id, 1));
 }
 
+/* For --of: bytes that the thread has already put out, as a program does that stores what it made, and then sends it. */
+static void content_again(struct flow_state *s, const struct flow_call *c, uint32_t spot,
+			  int64_t pos, size_t size, uint64_t hash)
+{
+	const uint64_t what[] = {s->tasks[c->task].number, size, hash};
+	uint64_t key = hash_bytes(what, sizeof(what)), first;
+
+	if (size < FLOW_LINK_LEAST || c->act == FLOW_COPY)
+		return;
+	if (s->put.count == FLOW_TAKINGS_MAX || s->again_count == FLOW_TAKINGS_MAX) {
+		s->from_left_out++;
+		return;
+	}
+	if (map_get(&s->put, key, &first) && first != c->node)
+		flow_failed(s, array_add(s->agains, s->again_count, s->again_cap,
+					 (struct flow_again){.first = (uint32_t)first,
+							     .second = c->node,
+							     .spot = spot,
+							     .pos = pos,
+							     .bytes = (int64_t)size}));
+	flow_failed(s, map_set(&s->put, key, c->node));
+}
+
 void flow_content_link(struct flow_state *s, const struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos, const uint8_t *bytes, size_t size,
 		       const uint64_t *hash)
 {
 	int64_t process_id = s->tasks[c->task].process_id;
 
+	if (side == FLOW_SEND && s->from.count && hash)
+		content_again(s, c, spot, pos, size, *hash);
 	flow_failed(s, side == FLOW_SEND ? flow_links_out(&s->links, process_id, spot, pos, c->node,
 							  bytes, size, hash)
 					 : flow_links_in(&s->links, process_id, spot, pos, c->node,
@@ -437,6 +462,8 @@ void flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot
 	}
 	if (side == FLOW_SEND)
 		flow_call_node(s, c);
+	else if (s->root_count && s->roots[s->root_count - 1].node == c->node)
+		s->roots[s->root_count - 1].pos = pos;
 	if (spot & FLOW_SPOT_FILE)
 		content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side, pos);
 	else

@@ -369,15 +369,28 @@ static void frames_received(struct flow_state *s)
 	}
 }
 
+/* True if a stream has enough calls to show messages, and no way to divide it yields any. */
+static bool frames_undivided(const struct flow_sequence *all, size_t calls)
+{
+	for (int i = 0; i < FLOW_FRAMINGS - 1; i++) {
+		if (!all[i].useless)
+			return false;
+	}
+	return !calls || calls >= FRAMES_LEAST; /* 0: given up before the end */
+}
+
 void flow_frames_end(struct flow_state *s)
 {
 	struct flow_messages *m = &s->messages;
 
 	frames_received(s);
 	for (size_t i = 0; i < m->count; i++) {
+		size_t calls = m->all[i].count;
+
 		if (m->all[i].framing != FRAMED_BY_CALL)
 			continue;
 		frames_choose(m, &m->all[i], true);
+		s->undivided += !s->content_sums.payload && frames_undivided(&m->all[i], calls);
 		for (int k = 0; k < FLOW_FRAMINGS - 1; k++)
 			frames_compact(m, &m->all[i + (size_t)k]);
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_from.c: --of: all later locations of the bytes that some calls moved. A location is a call that took them, at
- * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Without
- * content the search ends in the first process.
+ * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Bytes that a
+ * process made itself are found again where the same thread puts them out once more. Without content the search ends in
+ * the first process.
  */
 #include <errno.h>
 #include <string.h>
@@ -74,7 +75,7 @@ int flow_from_calls(const char *text, struct buf *to)
 
 /* ---- the tree ---- */
 
-/* Edges over streams, and bytes that reads took from files, each by the node that it comes from. */
+/* Edges over streams, bytes that reads took from files, and those put out again, each by the node that it comes from. */
 struct from_lists {
 	uint32_t *first, *next;
 };
@@ -89,7 +90,7 @@ struct from_place {
 struct from_walk {
 	struct flow_verdicts *v;
 	struct answer_list *rows;
-	struct from_lists edges, takings;
+	struct from_lists edges, takings, agains;
 	struct map seen; /* places already listed */
 	int64_t origin;
 	uint64_t left_out;
@@ -125,12 +126,16 @@ static int lists_make(struct from_walk *w)
 
 	if (r >= 0)
 		r = lists_new(&w->takings, g->node_count, s->taking_count);
+	if (r >= 0)
+		r = lists_new(&w->agains, g->node_count, s->again_count);
 	for (size_t i = g->edge_count; i-- > 0 && r >= 0;) {
 		if (moves_bytes(&g->edges[i]))
 			lists_add(&w->edges, g->edges[i].from, i);
 	}
 	for (size_t i = s->taking_count; i-- > 0 && r >= 0;)
 		lists_add(&w->takings, s->takings[i].writer, i);
+	for (size_t i = s->again_count; i-- > 0 && r >= 0;)
+		lists_add(&w->agains, s->agains[i].first, i);
 	return r;
 }
 
@@ -183,7 +188,7 @@ static int64_t spot_file(const struct flow_state *s, uint32_t spot)
 				     : s->channels[spot].ends[FLOW_SEND].file_id;
 }
 
-/* True if both ends of a spot count its bytes in the same way, so that positions can be compared. */
+/* True if both ends of a spot count the same bytes in the same way, so that positions can be compared. */
 static bool is_comparable(const struct flow_state *s, uint32_t spot)
 {
 	const struct flow_channel *c;
@@ -191,7 +196,7 @@ static bool is_comparable(const struct flow_state *s, uint32_t spot)
 	if (spot & FLOW_SPOT_FILE)
 		return true;
 	c = &s->channels[spot];
-	return !c->messages && c->ends[0].known == c->ends[1].known;
+	return !c->messages && !c->deferred && c->ends[0].known == c->ends[1].known;
 }
 
 /* True if an edge is that of a message which a call sent among several, and not the one in the range. */
@@ -206,6 +211,7 @@ static bool is_other_message(const struct flow_state *s, uint32_t edge, uint32_t
 }
 
 static void from_taken(struct from_walk *w, int depth, const struct from_place *p);
+static void from_again(struct from_walk *w, int depth, const struct flow_again *k);
 
 /* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
 static void from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
@@ -235,6 +241,19 @@ static void from_given(struct from_walk *w, int depth, uint32_t node, uint32_t s
 		if (first < last)
 			from_taken(w, depth, &p);
 	}
+	for (uint32_t i = spot == FLOW_NONE ? w->agains.first[node] : FLOW_NONE; i != FLOW_NONE;
+	     i = w->agains.next[i])
+		from_again(w, depth, &s->agains[i]);
+}
+
+/* A thread put out all bytes of a call once more. */
+static void from_again(struct from_walk *w, int depth, const struct flow_again *k)
+{
+	if (!from_is_new(w, depth, k->second, k->pos, k->bytes))
+		return;
+	from_row(w, depth, k->second, "equal content", spot_file(w->v->s, k->spot), k->pos,
+		 k->bytes);
+	from_given(w, depth + 1, k->second, FLOW_NONE, 0, 0);
 }
 
 /* The spot through which bytes entered their process; FLOW_NONE: unknown. */
@@ -323,44 +342,38 @@ static void from_taken(struct from_walk *w, int depth, const struct from_place *
 	from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
-/* The nodes of the calls to start from, in the order in which they ended. */
-static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
+/* A call to start from. What it took in, its process may have put out. */
+static void from_root(struct from_walk *w, const struct flow_root *x)
 {
-	size_t at = 0;
-	uint64_t row, node;
+	const struct flow_state *s = w->v->s;
+	const struct from_place p = {x->node, x->file_id, x->pos, x->bytes, NULL};
+	uint32_t spot = spot_of(s, x->file_id);
 
-	*ret_count = 0;
-	*ret = malloc((from->count + 1) * sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	while (map_next(from, &at, &row, &node)) {
-		if (node)
-			(*ret)[(*ret_count)++] = (uint32_t)node - 1;
-	}
-	array_sort(*ret, *ret_count, order_u32);
-	return 0;
+	if (!from_is_new(w, 0, x->node, -1, -1))
+		return;
+	from_row(w, 0, x->node, NULL, x->file_id, x->pos, x->bytes);
+	from_given(w, 1, x->node, FLOW_NONE, 0, 0);
+	if (op_way(s->graph.nodes[x->node].op) != OP_WAY_IN || spot == FLOW_NONE ||
+	    (x->pos < 0 && !flow_spot_messages(w->v, spot)))
+		return;
+	from_put_aside(w, 1, &w->v->stored, &p);
+	from_put_aside(w, 1, &w->v->sent, &p);
 }
 
 int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out)
 {
 	struct from_walk w = {.v = v, .rows = rows};
-	_cleanup_free_ uint32_t *roots = NULL;
-	size_t count = 0;
 	int r = lists_make(&w);
 
-	if (r >= 0)
-		r = from_roots(&v->s->from, &roots, &count);
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		if (!from_is_new(&w, 0, roots[i], -1, -1))
-			continue;
-		from_row(&w, 0, roots[i], NULL, -1, -1, -1);
-		from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
-	}
+	for (size_t i = 0; i < v->s->root_count && r >= 0; i++)
+		from_root(&w, &v->s->roots[i]);
 	*ret_left_out = w.left_out + v->s->from_left_out;
 	free(w.edges.first);
 	free(w.edges.next);
 	free(w.takings.first);
 	free(w.takings.next);
+	free(w.agains.first);
+	free(w.agains.next);
 	map_free(&w.seen);
 	return r < 0 ? r : v->r;
 }

@@ -277,6 +277,7 @@ void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c)
 {
 	flow_channel_clear(all, c);
+	free(c->log);
 	*c = (struct flow_channel){.chain = FLOW_NONE};
 }
 

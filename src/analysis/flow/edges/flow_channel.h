@@ -56,6 +56,15 @@ struct flow_end {
 	uint32_t run[FLOW_RUN_MAX], run_count;
 };
 
+/* A call that is joined later (flow_anchors.c); one that did not end has no node. */
+struct flow_logged {
+	uint64_t hash;
+	int64_t bytes, moved; /* as in flow_item; moved: start of a call that did not end */
+	uint32_t node;
+	uint8_t side;
+	bool hashed;
+};
+
 struct flow_channel {
 	struct flow_end ends[2];
 	uint32_t chain; /* last edge made */
@@ -68,6 +77,9 @@ struct flow_channel {
 	/* sends whose task last received from elsewhere; and from this peer, like a response to a request */
 	uint64_t pushed, pulled;
 	bool shared;   /* calls of one end overlapped: counted positions may be wrong */
+	bool deferred; /* its calls are joined at the end */
+	struct flow_logged *log;
+	size_t log_count, log_cap;
 	uint32_t late; /* receives that ended before their send began, by the same clock */
 };
 

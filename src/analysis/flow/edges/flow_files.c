@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_files.c: edges through files: from a write to a later read of the same bytes, from a rename or link to a later
- * open of the file, from writes to the fsync that covers them.
+ * open of the file, from writes to the fsync or msync that covers them.
  *
  * A read gets an edge from the last write of each task whose bytes it returned; program order implies that task's
  * earlier writes. An edge is certain if the write had ended when the read began and no other write to these bytes
@@ -9,7 +9,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "analysis/flow/flow_pass.h"
 #include "base/array.h"
@@ -79,11 +81,11 @@ static void files_follow(struct flow_state *s, struct flow_call *c, int64_t file
 						      .pos = e->from}));
 }
 
-static void files_read(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
-		       int64_t file_id, int64_t pos)
+/* The call depends on those that wrote bytes [pos, to) last. */
+static void files_depend(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
+			 enum block_via via, int64_t file_id, int64_t pos, int64_t to)
 {
 	struct flow_taken list[WRITERS_MAX];
-	int64_t to = pos + c->bytes;
 	struct flow_extent e;
 	size_t count = 0;
 
@@ -94,7 +96,7 @@ static void files_read(struct flow_state *s, struct flow_call *c, const struct f
 
 		e.writer &= ~FLOW_OVERLAPPED;
 		files_taken(s, c, list, &count, &e, contested);
-		if (s->from.count)
+		if (s->from.count && via == VIA_STORAGE)
 			files_follow(s, c, file_id, &e, contested);
 	}
 	for (size_t i = 0; i < count; i++)
@@ -103,7 +105,7 @@ static void files_read(struct flow_state *s, struct flow_call *c, const struct f
 						 .pos = list[i].pos,
 						 .bytes = list[i].bytes,
 						 .file_id = file_id,
-						 .via = VIA_STORAGE,
+						 .via = (uint8_t)via,
 						 .certain = !list[i].contested});
 }
 
@@ -179,7 +181,7 @@ void flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 	if (known && side == FLOW_SEND)
 		files_written(s, c, f, pos);
 	else if (known)
-		files_read(s, c, f, file_id, pos);
+		files_depend(s, c, f, VIA_STORAGE, file_id, pos, pos + c->bytes);
 	flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
 }
 
@@ -198,16 +200,50 @@ struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
 	return dims_file_name(s->dims, flow_object_file(s, object));
 }
 
+/* The file of "/proc/self/fd/3", as open(2) has it for files of O_TMPFILE; NULL: another path, or not known. */
+static struct flow_file *files_of_descriptor(struct flow_state *s, const struct flow_call *c)
+{
+	static const char folder[] = "/proc/self/fd/";
+	struct bytes name = dims_file_name(s->dims, c->file_id);
+	size_t at = sizeof(folder) - 1;
+	struct flow_opened of;
+	int64_t fd = 0;
+
+	if (name.len <= at || name.len > at + 9 || memcmp(name.data, folder, at) != 0)
+		return NULL;
+	for (; at < name.len; at++) {
+		if (name.data[at] < '0' || name.data[at] > '9')
+			return NULL;
+		fd = fd * 10 + name.data[at] - '0';
+	}
+	if (!flow_opened_has(s, s->tasks[c->task].process_id, fd, &of) || of.object == FLOW_NONE ||
+	    s->objects[of.object].kind != FLOW_IS_FILE)
+		return NULL;
+	return &s->files[s->objects[of.object].file];
+}
+
 static void files_published(struct flow_state *s, struct flow_call *c)
 {
-	/* the second file is the one that had the name before */
-	struct flow_file *f = flow_file(s, c->file_id) ?: flow_file(s, c->file2_id);
+	struct flow_file *f = flow_file(s, c->file_id), *second = flow_file(s, c->file2_id);
+	bool linked = !strncmp(op_def(c->op)->name, "link", 4),
+	     swapped = !linked && c->flags & RENAME_EXCHANGE;
 
+	if (!f && linked) {
+		f = files_of_descriptor(s, c);
+		if (f) /* it had no name */
+			f->renamed = c->file2_id;
+	}
+	/* the second file is the one that had the name before, or has the first one's name now */
+	f = f ?: second;
 	if (!f)
 		return;
 	f->published = flow_call_node(s, c);
-	if (strncmp(op_def(c->op)->name, "link", 4) != 0)
+	if (!linked)
 		f->renamed = c->file2_id;
+	if (!swapped || !second)
+		return;
+	second->published = f->published;
+	second->renamed = c->file_id;
 }
 
 static void files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
@@ -247,6 +283,14 @@ static void files_synced(struct flow_state *s, struct flow_call *c, struct flow_
 	f->unkept = 0;
 }
 
+/* Only of the bytes in its range; those stored through the mapping are by no call. */
+static void files_msynced(struct flow_state *s, struct flow_call *c, struct flow_file *f)
+{
+	if (c->flags & MS_SYNC && c->pos >= 0 && c->pos <= FLOW_POS_MAX && c->size > 0 &&
+	    c->size <= FLOW_POS_MAX)
+		files_depend(s, c, f, VIA_SYNC, c->file_id, c->pos, c->pos + c->size);
+}
+
 void flow_files_take(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_file *f;
@@ -262,6 +306,8 @@ void flow_files_take(struct flow_state *s, struct flow_call *c)
 		files_opened(s, c, f);
 	else if (f && c->act == FLOW_FSYNC)
 		files_synced(s, c, f);
+	else if (f && c->act == FLOW_MSYNC)
+		files_msynced(s, c, f);
 	else if (f)
 		files_cut(s, f, MAX(c->size, (int64_t)0));
 }

@@ -287,7 +287,10 @@ void flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t objec
 	ch->ends[side].task = c->task;
 	ch->ends[side].file_id = o->file_id;
 	sockets_heard(s, c, ch, object, side);
-	flow_channel_take(&s->streams, ch, side, &item, pos, sure);
+	if (o->kind != FLOW_IS_TCP && flow_anchors_defer(s, ch))
+		flow_anchors_take(s, c, ch, side, &item);
+	else
+		flow_channel_take(&s->streams, ch, side, &item, pos, sure);
 	if (ch->messages) {
 		sockets_messages(s, c, object, side);
 		return;
@@ -301,6 +304,10 @@ void flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)
 	int64_t at = c->file_id < 0 ? -1 : idmap_get(&s->object_of_version, c->file_id);
 	uint32_t channel = at < 0 ? FLOW_NONE : s->objects[at].channels[FLOW_SEND];
 
-	if (channel != FLOW_NONE)
+	if (channel == FLOW_NONE)
+		return;
+	if (s->channels[channel].deferred)
+		flow_anchors_break(s, &s->channels[channel], c->start);
+	else
 		flow_channel_break(&s->streams, &s->channels[channel], FLOW_SEND, c->start);
 }

@@ -40,6 +40,7 @@ struct content_room {
 	__u32 skip, payload;  /* the piece is excluded; the bytes themselves are sent */
 	__u32 counts, stream; /* only this walk counts the outcome of the bytes */
 	__u32 saved, pad;     /* the vector is a copy of the program's */
+	__s64 end;	      /* size of the file, if it is read and known; else 0 */
 	__u64 sample;	      /* distinguishes pieces of one file or stream from another's */
 	__u32 named, pad2;    /* length of the address that was sent last; 0: none */
 	__u64 last[WIRE_ADDR_MAX / 8], name[WIRE_ADDR_MAX / 8]; /* that address, and the next */

@@ -29,6 +29,7 @@ static __always_inline void fault_content(struct wire_fault *f, __u64 file, __u6
 	m->c.nr = KIND_FAULT << 8;
 	m->c.flags = WIRE_CONTENT_REQUEST;
 	m->at = 0;
+	m->end = 0;
 	m->stream = 0;
 	m->counts = 1;
 	m->sent = 0;

@@ -144,6 +144,7 @@ static __always_inline struct content_room *memory_begin(struct wire_live *p, st
 	m->c.nr = kind << 8 | p->opcode;
 	m->c.flags = WIRE_CONTENT_REQUEST | (out ? WIRE_CONTENT_OUT : 0);
 	m->at = 0;
+	m->end = 0;
 	m->sample = p->memory.sample;
 	m->stream = 0;
 	m->cache = 0;

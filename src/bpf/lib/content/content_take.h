@@ -83,6 +83,36 @@ verified_alone int content_join(struct content_room *m)
 	return 0;
 }
 
+/*
+ * A read of a file from within a piece. Whole pieces are hashed in addition to the buffer, and the last one if the file
+ * ends there, as they are compared with what was written. Other parts are in no hash but the buffer's: only parts that
+ * are written add up to a piece.
+ */
+static __always_inline int content_inner(struct content_room *m)
+{
+	__u64 skip;
+	__s64 end;
+
+	if (!m)
+		return 0;
+	m->c.flags |= WIRE_CONTENT_COUNTS;
+	content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
+	content_walk(m);
+	m->c.flags &= ~WIRE_CONTENT_COUNTS;
+	m->counts = 0;
+	skip = CONTENT_PIECE - (m->pos & (CONTENT_PIECE - 1));
+	end = m->pos + (__s64)m->total;
+	if (end < m->end)
+		end &= ~(__s64)(CONTENT_PIECE - 1);
+	if (end <= m->pos + (__s64)skip)
+		return 0;
+	m->source[0] += skip;
+	m->source[1] -= skip;
+	m->total = end - m->pos - skip;
+	content_rewind(m, WIRE_CONTENT_PIECE, 0, skip);
+	return content_walk(m);
+}
+
 /* Hashes a call's bytes by their position and, if that is different, from the call's beginning. */
 verified_alone int content_bytes(struct content_room *m)
 {
@@ -98,6 +128,8 @@ verified_alone int content_bytes(struct content_room *m)
 	}
 	align = m->pos & (CONTENT_PIECE - 1);
 	if (align && content_how.parts <= 1 && (m->stream || m->total <= BUFFER_MOST)) {
+		if (m->end && m->source[1] >= m->total)
+			return content_inner(m);
 		if (!m->cache && m->total <= CONTENT_PIECE && m->source[1] >= m->total) {
 			content_join(m);
 		} else {

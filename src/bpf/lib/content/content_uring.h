@@ -116,7 +116,7 @@ static __always_inline int memory_take(struct wire_live *p, struct request_end *
 	struct vector_key k = {.of = e->request};
 	bool out = op_of(p->opcode)->what & WIRE_REQUEST_OUT;
 	struct content_room *m;
-	__u64 file;
+	__u64 file, inode;
 
 	if (!memory_is_here(p, e))
 		return 0;
@@ -128,8 +128,12 @@ static __always_inline int memory_take(struct wire_live *p, struct request_end *
 		/* for sockets among the ring's fixed files, the stream position is unknown */
 		content_pos_tcp(m, file, p->memory.tcp == file, out ? p->memory.out : p->memory.in,
 				out, e->ret);
-	} else if (content_how.parts > 1 && m->pos != WIRE_NONE) {
-		m->sample = kread(struct inode, kread(struct file, file, f_inode), i_ino);
+	} else if (m->pos != WIRE_NONE) {
+		inode = (__u64)kread(struct file, file, f_inode);
+		if (!out)
+			m->end = kread(struct inode, inode, i_size);
+		if (content_how.parts > 1)
+			m->sample = kread(struct inode, inode, i_ino);
 	}
 	if (p->memory_state == WIRE_MEMORY_GIVEN)
 		p->memory.at = memory_chosen(p, e->request);

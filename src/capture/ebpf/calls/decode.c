@@ -209,19 +209,26 @@ static struct name_answer by_number(struct decode *d, uint64_t file)
 				    .selected = names_selected(d->names, file)};
 }
 
+/* The effect of a call on one of its names. Those that RENAME_EXCHANGE swaps are both known until the second was resolved. */
+static enum name_fate fate_of(const struct decode *d, const struct wire_op *w, bool second)
+{
+	if (!op_ended_well(w))
+		return NAME_STAYS;
+	if (d->fates[w->nr][0] == NAME_MOVES && w->flags & RENAME_EXCHANGE)
+		return second ? NAME_COVERS : NAME_STAYS;
+	return d->fates[w->nr][second];
+}
+
 static struct name_query query_of(const struct decode *d, const struct wire_op *w,
 				  const struct wire_name *name, bool second)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
-	enum name_fate fate = d->fates[w->nr][second];
 	bool whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START);
 
 	return (struct name_query){
 		.base = whole ? 0 : name->base,
 		.root = name->root,
-		.fate = !op_ended_well(w)				   ? NAME_STAYS
-			: fate == NAME_MOVES && w->flags & RENAME_EXCHANGE ? NAME_COVERS
-									   : fate,
+		.fate = fate_of(d, w, second),
 		.text = (const uint8_t *)(name + 1),
 		.len = name->len,
 		.now = (int64_t)w->head.time + d->opt.clock_offset,
