@@ -12,7 +12,6 @@
 
 #include "store/file/block.h"
 #include "store/file/check_trace.h"
-#include "store/file/read/digest_aside.h"
 #include "store/store.h"
 #include "store/made/made.h"
 
@@ -80,18 +79,12 @@ static void read_made(const struct store *s)
 	}
 }
 
-/* What serve and `weir check` do with a trace. */
-static void sum_and_check(struct store *s)
+/* What `weir check` does with a trace. */
+static void check(struct store *s)
 {
-	struct digest_maker *m = NULL;
 	struct check_options opt = {0};
 	struct check_result found;
 
-	if (digest_maker_new(&m, s) < 0)
-		abort();
-	while (digest_maker_step(m) > 0)
-		;
-	digest_maker_free(m);
 	(void)store_check(s, 0, &opt, &found, NULL);
 }
 
@@ -122,7 +115,7 @@ static void read_all(const char *path)
 	}
 	read_made(s);
 	store_cursor_free(c);
-	sum_and_check(s);
+	check(s);
 	store_free(s);
 }
 

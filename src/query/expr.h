@@ -141,6 +141,7 @@ struct query_user_table;
 /* A value of any kind; `i` holds bools (0, 1), codes, ids, times, ... */
 struct value {
 	bool null;
+	bool estimate; /* of an engine's result */
 	int64_t i;
 	double f;
 	struct bytes t;
@@ -170,7 +171,6 @@ struct expr {
 			enum query_function function;
 			uint64_t mask, bits;  /* HAS */
 			struct bytes pattern; /* GLOB, REGEX, LIKE */
-			void *regex;	      /* not used: eval compiles `pattern` (pattern.h) */
 			struct value *list;   /* IN: sorted (ints by value, texts by bytes) */
 			size_t count;
 		};
@@ -190,11 +190,6 @@ bool query_kind_is_int(struct query_kind k);
 struct query_kind query_column_kind(const struct table_def *t, unsigned int column);
 /* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
 uint64_t expr_columns(const struct expr *e);
-/*
- * If everything that the expression reads of a row is looked up by one id, the column of that id: the value can then
- * be computed once per id. Else -1.
- */
-int expr_id_column(const struct expr *e);
 /* True for a column of thread or file ids, through which names are looked up. */
 bool expr_is_id(const struct expr *e);
 /* The expression as text of the language; parses to the same expression. 0 or -ENOMEM. */

@@ -23,7 +23,6 @@ struct store_options {
 	void (*sync_thread)(
 		void);	  /* called first by that thread, to drop privileges; may be NULL */
 	bool no_summary;  /* omit the summary of each op block (tests) */
-	bool no_digest;	  /* omit digests (tests) */
 	int64_t block_ns; /* maximum age of a block before it is cut; 0: 500 ms */
 	uid_t owner;	  /* owner of the file, SUDO_UID's user; (uid_t)-1: the caller */
 	bool parts;	  /* the recording may continue in further files (store_rotate()) */

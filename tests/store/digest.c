@@ -6,7 +6,6 @@
 #include "common.h"
 #include "schema/vocab.h"
 #include "store/file/check_trace.h"
-#include "store/file/read/digest_aside.h"
 #include "store/file/read/reader.h"
 #include "store/summary/digest.h"
 
@@ -25,9 +24,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void write_trace(const char *path, uint64_t seed, unsigned int blocks, bool digests)
+static void write_trace(const char *path, uint64_t seed, unsigned int blocks)
 {
-	const struct store_options opt = {.owner = (uid_t)-1, .no_digest = !digests};
+	const struct store_options opt = {.owner = (uid_t)-1};
 	struct draw d = {seed};
 	int64_t clock = 1700000000000000000;
 	struct batch *files = file_rows(60);
@@ -186,74 +185,9 @@ static void add_up(void **state)
 	_cleanup_(store_freep) struct store *s = NULL;
 	const char *path = in_folder("sums");
 
-	write_trace(path, 31, BLOCKS, true);
+	write_trace(path, 31, BLOCKS);
 	s = open_trace(path);
 	check_digests(s, 2); /* what came last is in none */
-}
-
-/* Those of a trace without are made, the same. */
-static void aside(void **state)
-{
-	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
-	_cleanup_(store_freep) struct store *s = NULL;
-	const char *path = in_folder("aside");
-	const struct store_digest *none;
-	unsigned int steps = 0;
-	int r;
-
-	write_trace(path, 31, BLOCKS, false);
-	s = open_trace(path);
-	assert_int_equal(list_digests(s, &none, 0), 0);
-	assert_int_equal(digest_maker_new(&m, s), 0);
-	while ((r = digest_maker_step(m)) > 0)
-		steps++;
-	assert_int_equal(r, 0);
-	assert_int_equal(steps, 2);
-	check_digests(s, 2);
-}
-
-/* Two blocks of calls change places, each with its summary: numbers that no writer gives, in a file that can be read. */
-static void swap_blocks(const char *path)
-{
-	_cleanup_(store_freep) struct store *s = open_trace(path);
-	_cleanup_free_ uint8_t *file = NULL, *copy = NULL;
-	const struct store_block *b[5];
-	size_t size, i = 0, first, second;
-
-	do {
-		for (size_t k = 0; k < ARRAY_SIZE(b); k++)
-			b[k] = store_block(s, i + k);
-		i++;
-	} while (b[0]->table != TABLE_OP || b[2]->table != TABLE_OP ||
-		 b[2]->offset != b[1]->offset + b[1]->bytes ||
-		 b[4]->offset != b[3]->offset + b[3]->bytes);
-	first = b[2]->offset - b[0]->offset;
-	second = b[4]->offset - b[2]->offset;
-	file = load_file(path, &size);
-	copy = load_file(path, &size);
-	memcpy(file + b[0]->offset, copy + b[2]->offset, second);
-	memcpy(file + b[0]->offset + second, copy + b[0]->offset, first);
-	/* without the end mark, or headers would come from the index */
-	save_file(path, file, size - sizeof(struct block_header));
-}
-
-static void not_in_order(void **state)
-{
-	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
-	_cleanup_(store_freep) struct store *s = NULL;
-	const char *path = in_folder("order");
-	const struct store_digest *one[1];
-	int r;
-
-	write_trace(path, 33, BLOCKS, false);
-	swap_blocks(path);
-	s = open_trace(path);
-	assert_int_equal(digest_maker_new(&m, s), 0);
-	while ((r = digest_maker_step(m)) > 0)
-		;
-	assert_int_equal(r, 0);
-	/* that of the blocks behind them */
-	assert_int_equal(list_digests(s, one, 1), 1);
 }
 
 /* Damage in a part costs no call and not the other part; store_check() finds it. */
@@ -270,7 +204,7 @@ static void damaged(void **state)
 	struct error err = {0};
 	const struct batch *b;
 
-	write_trace(path, 32, DIGEST_BLOCKS_MAX + 1, true);
+	write_trace(path, 32, DIGEST_BLOCKS_MAX + 1);
 	s = open_trace(path);
 	assert_ok(store_check(s, 0, &opt, &r, &err), err);
 	faults = r.faults; /* threads have no rows */
@@ -306,7 +240,7 @@ static void of_damaged_block(void **state)
 	const struct batch *rows;
 	struct error err = {0};
 
-	write_trace(path, 33, DIGEST_BLOCKS_MAX + 1, true);
+	write_trace(path, 33, DIGEST_BLOCKS_MAX + 1);
 	s = open_trace(path);
 	assert_int_equal(list_digests(s, &d, 1), 1);
 	b = store_block(s, d->blocks[7]);
@@ -348,9 +282,10 @@ static void unfinished(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(add_up),     cmocka_unit_test(aside),
-		cmocka_unit_test(damaged),    cmocka_unit_test(of_damaged_block),
-		cmocka_unit_test(unfinished), cmocka_unit_test(not_in_order),
+		cmocka_unit_test(add_up),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(of_damaged_block),
+		cmocka_unit_test(unfinished),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

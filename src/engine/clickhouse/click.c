@@ -303,7 +303,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 		if (r >= 0)
 			r = local_ask(&top.plan, &env, &rows, err);
 	} else if (r > 0)
-		r = local_stages(&rows, p, 0, &env, err);
+		r = local_stages(&rows, p, &env, err);
 	if (r >= 0)
 		r = click_name_files(e, p, &rows, err);
 	if (r >= 0)

@@ -333,21 +333,13 @@ static int add_aggregates(struct group_query *g)
 
 /* ---- the table; if grouped by file, also calls seen from their second file, in a second SELECT ---- */
 
-static uint64_t plan_columns(const struct plan *p)
-{
-	uint64_t set = p->where ? expr_columns(p->where) : 0;
-
-	for (size_t i = 0; i < p->field_count; i++)
-		set |= p->fields[i].expr ? expr_columns(p->fields[i].expr) : 0;
-	return seconds_columns(TABLE_OP, set);
-}
-
-static unsigned int second_of(unsigned int column, bool exchanged)
+/* The column that holds the same of a call's other file. */
+static unsigned int second_of(unsigned int column)
 {
 	static const unsigned int pairs[][2] = {
 		{OP_FILE_ID, OP_FILE2_ID}, {OP_FD, OP_FD2}, {OP_POS, OP_POS2}};
 
-	for (size_t i = 0; i < ARRAY_SIZE(pairs) && exchanged; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		if (pairs[i][0] == column || pairs[i][1] == column)
 			return pairs[i][0] == column ? pairs[i][1] : pairs[i][0];
 	}
@@ -376,7 +368,7 @@ static int put_half_keys(struct group_query *g, struct buf *out)
 
 static int put_half(struct group_query *g, enum half half, struct buf *out)
 {
-	uint64_t columns = plan_columns(g->p);
+	uint64_t columns = seconds_columns(TABLE_OP, plan_columns(g->p));
 
 	put_half_keys(g, out);
 	for (unsigned int i = 0; i < OP_COLUMNS; i++) {
@@ -386,7 +378,7 @@ static int put_half(struct group_query *g, enum half half, struct buf *out)
 			buf_printf(out, ", y%u AS ", i);
 		else
 			buf_printf(out, ", ");
-		clickhouse_column(TABLE_OP, half == HALF_INNER ? second_of(i, true) : i, out);
+		clickhouse_column(TABLE_OP, half == HALF_INNER ? second_of(i) : i, out);
 		if (half == HALF_INNER)
 			buf_printf(out, " AS y%u", i);
 	}

@@ -22,7 +22,6 @@ struct local_rows {
 	const struct plan_field *fields; /* of the plan */
 	size_t width;
 	struct value *cells; /* [count * width]; texts are in `texts` */
-	uint8_t *estimates;  /* [count * width]; NULL: no value is an estimate */
 	size_t count, cap;   /* number of rows; capacity in cells */
 	struct strpool texts;
 };
@@ -40,12 +39,9 @@ struct local_env {
 void local_rows_free(struct local_rows *r);
 /* Replaces the rows by those of another, which is then empty. */
 void local_rows_take(struct local_rows *r, struct local_rows *from);
-/*
- * Appends a row of r->width cells; `estimates` flags estimates (NULL: none). 0, or -ENOMEM with a message if the limit
- * is exceeded.
- */
-int local_rows_add(struct local_rows *r, const struct value *cells, const uint8_t *estimates,
-		   const struct local_env *env, struct error *err);
+/* Appends a row of r->width cells. 0, or -ENOMEM with a message if the limit is exceeded. */
+int local_rows_add(struct local_rows *r, const struct value *cells, const struct local_env *env,
+		   struct error *err);
 /* Keeps the first `count` rows; the second: the last. */
 void local_rows_head(struct local_rows *r, size_t count);
 void local_rows_tail(struct local_rows *r, size_t count);
@@ -94,9 +90,9 @@ int local_group_finish(struct local_group *g, struct local_rows *ret, struct err
 
 /* ---- plans ---- */
 
-/* Runs the stages from index `first` on. */
-int local_stages(struct local_rows *r, const struct plan *p, size_t first,
-		 const struct local_env *env, struct error *err);
+/* Runs the stages. */
+int local_stages(struct local_rows *r, const struct plan *p, const struct local_env *env,
+		 struct error *err);
 /* Runs a complete plan over the rows of the engine's scan(). */
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,
 	      struct error *err);

@@ -584,11 +584,9 @@ static int compare_groups(const void *pa, const void *pb, void *arg)
 	return 0;
 }
 
-static int finish_group(struct local_group *g, size_t at, struct value *cells, uint8_t *estimates,
+static int finish_group(struct local_group *g, size_t at, struct value *cells,
 			struct local_rows *ret, struct error *err)
 {
-	bool any = false;
-
 	for (size_t i = 0; i < g->count; i++) {
 		const struct plan_field *f = &g->fields[i];
 		struct state *s = &g->states[at * g->count + i];
@@ -600,11 +598,10 @@ static int finish_group(struct local_group *g, size_t at, struct value *cells, u
 			r = group_value(g, f, s, &cells[i]);
 		if (r < 0)
 			return error_errno(err, r, "groups");
-		estimates[i] = !group_is_key(f) && f->aggregate == AGGREGATE_DISTINCT &&
-			       distinct_estimated(&s->distinct);
-		any |= estimates[i];
+		cells[i].estimate = !group_is_key(f) && f->aggregate == AGGREGATE_DISTINCT &&
+				    distinct_estimated(&s->distinct);
 	}
-	return local_rows_add(ret, cells, any ? estimates : NULL, g->env, err);
+	return local_rows_add(ret, cells, g->env, err);
 }
 
 static bool sorts_by(const struct plan_stage *s, size_t field)
@@ -626,28 +623,25 @@ void local_group_before(struct local_group *g, const struct plan_stage *next)
 int local_group_finish(struct local_group *g, struct local_rows *ret, struct error *err)
 {
 	_cleanup_free_ struct value *cells = calloc(g->count + 1, sizeof(*cells));
-	_cleanup_free_ uint8_t *estimates = calloc(g->count + 1, 1);
 	_cleanup_free_ uint32_t *order = NULL;
 	bool keys = false;
 	size_t at;
 	int r = 0;
 
-	if (!cells || !estimates)
+	if (!cells)
 		return error_errno(err, -ENOMEM, "groups");
 	for (size_t i = 0; i < g->count; i++)
 		keys |= group_is_key(&g->fields[i]);
 	if (!keys && !g->groups) /* without keys there is one row of sums, even for no rows */
 		r = local_group_at(g, cells, &at, err);
-	order = calloc(g->groups + 1, sizeof(*order));
+	order = array_indexes(g->groups);
 	if (r < 0 || !order)
 		return error_errno(err, r < 0 ? r : -ENOMEM, "groups");
-	for (size_t i = 0; i < g->groups; i++)
-		order[i] = (uint32_t)i;
 	if (!g->any_order)
 		qsort_r(order, g->groups, sizeof(*order), compare_groups, g);
 	ret->fields = g->fields;
 	ret->width = g->count;
 	for (size_t i = 0; i < g->groups && r >= 0; i++)
-		r = finish_group(g, order[i], cells, estimates, ret, err);
+		r = finish_group(g, order[i], cells, ret, err);
 	return r;
 }

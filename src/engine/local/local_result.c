@@ -132,10 +132,7 @@ static int local_answer_text(struct engine_result *r, size_t column, struct buf 
 
 static bool local_answer_estimated(const struct engine_result *r, size_t column)
 {
-	const struct local_answer *a = local_answer_of(r);
-
-	return a->rows.estimates &&
-	       a->rows.estimates[(a->next - 1) * a->rows.width + a->fields[column]];
+	return answer_cell(r, column)->estimate;
 }
 
 static const struct engine_result_ops local_answer_ops = {

@@ -11,7 +11,6 @@
 void local_rows_free(struct local_rows *r)
 {
 	free(r->cells);
-	free(r->estimates);
 	strpool_free(&r->texts);
 	*r = (struct local_rows){0};
 }
@@ -31,26 +30,10 @@ static int rows_full(const struct local_env *env, struct error *err)
 			 (unsigned long long)(env->memory_max >> 20));
 }
 
-static int rows_room(struct local_rows *r, bool estimates)
+int local_rows_add(struct local_rows *r, const struct value *cells, const struct local_env *env,
+		   struct error *err)
 {
-	size_t before = r->cap, want = (r->count + 1) * r->width;
-	int e = grow((void **)&r->cells, &r->cap, want, sizeof(*r->cells));
-	uint8_t *more;
-
-	if (e < 0 || (!estimates && !r->estimates) || (r->estimates && r->cap == before))
-		return e;
-	more = realloc(r->estimates, r->cap);
-	if (!more)
-		return -ENOMEM;
-	memset(more + (r->estimates ? before : 0), 0, r->cap - (r->estimates ? before : 0));
-	r->estimates = more;
-	return 0;
-}
-
-int local_rows_add(struct local_rows *r, const struct value *cells, const uint8_t *estimates,
-		   const struct local_env *env, struct error *err)
-{
-	int e = rows_room(r, estimates != NULL);
+	int e = grow((void **)&r->cells, &r->cap, (r->count + 1) * r->width, sizeof(*r->cells));
 	struct value *to = r->cells + r->count * r->width;
 
 	for (size_t i = 0; i < r->width && e >= 0; i++) {
@@ -60,9 +43,6 @@ int local_rows_add(struct local_rows *r, const struct value *cells, const uint8_
 	}
 	if (e < 0)
 		return error_errno(err, e, "the rows of the result");
-	if (r->estimates)
-		for (size_t i = 0; i < r->width; i++)
-			r->estimates[r->count * r->width + i] = estimates && estimates[i];
 	r->count++;
 	return r->cap * sizeof(*r->cells) + r->texts.bytes > env->memory_max ? rows_full(env, err)
 									     : 0;
@@ -75,14 +55,12 @@ void local_rows_head(struct local_rows *r, size_t count)
 
 void local_rows_tail(struct local_rows *r, size_t count)
 {
-	size_t skip = r->count > count ? r->count - count : 0, at = skip * r->width;
+	size_t skip = r->count > count ? r->count - count : 0;
 
-	if (!skip)
-		return;
 	r->count -= skip;
-	memmove(r->cells, r->cells + at, r->count * r->width * sizeof(*r->cells));
-	if (r->estimates)
-		memmove(r->estimates, r->estimates + at, r->count * r->width);
+	if (skip)
+		memmove(r->cells, r->cells + skip * r->width,
+			r->count * r->width * sizeof(*r->cells));
 }
 
 /* ---- order ---- */
@@ -211,23 +189,16 @@ int local_sort(struct local_rows *r, const struct plan_stage *stage, size_t head
 	_cleanup_(sorting_free) struct sorting s = {.rows = r, .stage = stage};
 	_cleanup_free_ size_t *order = calloc(r->count + 1, sizeof(*order));
 	_cleanup_free_ struct value *cells = malloc((r->count * r->width + 1) * sizeof(*cells));
-	_cleanup_free_ uint8_t *estimates = r->estimates ? malloc(r->count * r->width + 1) : NULL;
 	int e = name_rows(&s, env);
 
-	if (e < 0 || !order || !cells || (r->estimates && !estimates))
+	if (e < 0 || !order || !cells)
 		return -ENOMEM;
 	if (!r->count)
 		return 0;
 	r->count = sort_order(&s, head, order);
-	for (size_t i = 0; i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++)
 		memcpy(cells + i * r->width, r->cells + order[i] * r->width,
 		       r->width * sizeof(*cells));
-		if (estimates)
-			memcpy(estimates + i * r->width, r->estimates + order[i] * r->width,
-			       r->width);
-	}
 	memcpy(r->cells, cells, r->count * r->width * sizeof(*cells));
-	if (estimates)
-		memcpy(r->estimates, estimates, r->count * r->width);
 	return 0;
 }

@@ -141,7 +141,7 @@ static int source_rows(struct source *s, const struct batch *b, const uint32_t *
 			r = local_group_row(s->group, s->cells, err);
 			continue;
 		}
-		r = local_rows_add(s->rows, s->cells, NULL, s->env, err);
+		r = local_rows_add(s->rows, s->cells, s->env, err);
 		if (r >= 0)
 			r = source_cut(s, err);
 	}
@@ -200,11 +200,7 @@ static int source_batch(struct source *s, const struct batch *b, const uint32_t 
 
 static uint64_t source_columns(const struct plan *p)
 {
-	uint64_t set = p->where ? expr_columns(p->where) : 0;
-
-	for (size_t i = 0; i < p->field_count; i++)
-		set |= p->fields[i].expr ? expr_columns(p->fields[i].expr) : 0;
-	return p->each_file ? seconds_columns(p->table, set) : set;
+	return p->each_file ? seconds_columns(p->table, plan_columns(p)) : plan_columns(p);
 }
 
 /* Reads the rows of a user's table into memory: query_users.load(). */
@@ -220,10 +216,10 @@ static int source_user_rows(const struct plan *p, const struct local_env *env,
 	for (size_t i = 0; r >= 0 && i < t->columns[0].count; i++) {
 		for (size_t c = 0; c < t->column_count; c++)
 			query_user_at(&t->columns[c], i, &cells[c]);
-		r = local_rows_add(ret, cells, NULL, env, err);
+		r = local_rows_add(ret, cells, env, err);
 	}
 	return r < 0 ? error_errno(err, r, "the table %s", t->name)
-		     : local_stages(ret, p, 0, env, err);
+		     : local_stages(ret, p, env, err);
 }
 
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,
@@ -258,5 +254,5 @@ int local_ask(const struct plan *p, const struct local_env *env, struct local_ro
 		return r < 0 ? r : (int)n;
 	if (s.group)
 		r = local_group_finish(s.group, ret, err);
-	return r < 0 ? r : local_stages(ret, p, 0, env, err);
+	return r < 0 ? r : local_stages(ret, p, env, err);
 }

@@ -29,7 +29,6 @@ struct stage_row {
 	const struct plan_field *fields;
 	size_t count;
 	struct value *cells;
-	uint8_t *estimates;
 	struct strpool texts;
 };
 
@@ -37,7 +36,6 @@ static void stage_row_free(struct stage_row *s)
 {
 	eval_fields_free(s->eval);
 	free(s->cells);
-	free(s->estimates);
 	strpool_free(&s->texts);
 }
 
@@ -51,8 +49,7 @@ static int stage_row_new(struct stage_row *s, const struct plan_field *fields, s
 	s->fields = fields;
 	s->count = count;
 	s->cells = calloc(count + 1, sizeof(*s->cells));
-	s->estimates = calloc(count + 1, 1);
-	if (!exprs || !s->cells || !s->estimates)
+	if (!exprs || !s->cells)
 		return error_errno(err, -ENOMEM, "a stage of the query");
 	for (size_t i = 0; i < count; i++) {
 		if (fields[i].expr)
@@ -66,12 +63,12 @@ static int stage_row_new(struct stage_row *s, const struct plan_field *fields, s
 }
 
 /* True if the value depends on an estimate. */
-static bool reads_estimate(const struct expr *e, const uint8_t *estimates)
+static bool reads_estimate(const struct expr *e, const struct value *fields)
 {
 	if (e->kind == EXPR_FIELD)
-		return estimates[e->column];
+		return fields[e->column].estimate;
 	for (unsigned int i = 0; i < e->arg_count; i++) {
-		if (reads_estimate(e->arg[i], estimates))
+		if (reads_estimate(e->arg[i], fields))
 			return true;
 	}
 	return false;
@@ -94,8 +91,7 @@ static int stage_row_fill(struct stage_row *s, const struct local_rows *from, si
 		if (r >= 0 && s->cells[i].t.data && !s->cells[i].null)
 			r = strpool_add(&s->texts, s->cells[i].t.data, s->cells[i].t.len,
 					&s->cells[i].t);
-		s->estimates[i] = from->estimates &&
-				  reads_estimate(f->expr, from->estimates + row * from->width);
+		s->cells[i].estimate = reads_estimate(f->expr, cells);
 	}
 	return r;
 }
@@ -121,9 +117,6 @@ static int local_stage_where(struct local_rows *r, const struct plan_stage *s,
 			continue;
 		memmove(r->cells + kept * r->width, r->cells + i * r->width,
 			r->width * sizeof(*r->cells));
-		if (r->estimates)
-			memmove(r->estimates + kept * r->width, r->estimates + i * r->width,
-				r->width);
 		kept++;
 	}
 	r->count = kept;
@@ -142,7 +135,7 @@ static int local_stage_select(struct local_rows *r, const struct plan_stage *s,
 		k = stage_row_fill(&row, r, i);
 		if (k < 0)
 			return local_failed(k, err);
-		k = local_rows_add(&next, row.cells, r->estimates ? row.estimates : NULL, env, err);
+		k = local_rows_add(&next, row.cells, env, err);
 	}
 	if (k < 0)
 		return k;
@@ -211,11 +204,12 @@ static int joined_row(struct joined *j, const struct eval *e, struct eval_scratc
 		r = map_set(&j->rows, (uint64_t)batch_get(b, 0, row, 0), j->cells.count);
 	if (r < 0)
 		return local_failed(r, err);
-	return local_rows_add(&j->cells, cells, NULL, env, err);
+	return local_rows_add(&j->cells, cells, env, err);
 }
 
-/* Reads the table and keeps the required rows. */
-static int joined_read(struct joined *j, const struct local_env *env, struct error *err)
+/* Reads the rows of the table to which the field refers. */
+static int joined_read(struct joined *j, const struct local_rows *from, const struct local_env *env,
+		       struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	_cleanup_free_ const struct expr **exprs = calloc(j->width + 1, sizeof(*exprs));
@@ -228,6 +222,11 @@ static int joined_read(struct joined *j, const struct local_env *env, struct err
 	ssize_t n = 0;
 	int r = exprs ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < from->count && r >= 0; i++) {
+		const struct value *v = &from->cells[i * from->width + j->stage->column];
+
+		r = v->null ? 0 : map_set(&j->wanted, (uint64_t)v->i, 1);
+	}
 	for (size_t i = 0; i < j->width && r >= 0; i++)
 		exprs[i] = j->stage->fields[j->from + i].expr;
 	if (r >= 0)
@@ -276,43 +275,29 @@ static int joined_user_key(const struct plan_stage *s, const struct plan_field *
 	return r;
 }
 
-/* Adds the columns of a user's table from the row whose key is a field's value. */
-static int local_stage_join_user(struct local_rows *r, const struct plan *p,
-				 const struct plan_stage *s, const struct local_env *env,
-				 struct error *err)
+/* The columns of the table's row for a value of the field. */
+static int joined_cells(const struct joined *j, const struct plan_field *f, const struct value *v,
+			struct buf *word, struct value *ret)
 {
-	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
-							     .width = s->field_count};
-	_cleanup_free_ struct value *cells = calloc(s->field_count + 1, sizeof(*cells));
-	_cleanup_free_ uint8_t *estimates = calloc(s->field_count + 1, 1);
-	_cleanup_buf_ struct buf word = {0};
+	const struct plan_stage *s = j->stage;
 	struct expr of = {.kind = EXPR_USER, .user = s->user, .user_key = s->key};
-	int k = cells && estimates ? joined_user_load(s, p, err) : -ENOMEM;
+	struct value key;
+	uint64_t at;
+	int r = s->user ? joined_user_key(s, f, v, word, &key) : 0;
 
-	for (size_t i = 0; i < r->count && k >= 0; i++) {
-		const struct value *row = r->cells + i * r->width;
-		struct value key;
-
-		k = joined_user_key(s, &r->fields[s->column], &row[s->column], &word, &key);
-		memcpy(cells, row, r->width * sizeof(*cells));
-		for (size_t c = r->width; c < s->field_count && k >= 0; c++) {
-			of.user_column = s->fields[c].expr->column;
-			cells[c] = (struct value){.null = true};
-			if (!key.null)
-				query_user_value(&of, &key, &cells[c]);
-		}
-		if (r->estimates)
-			memcpy(estimates, r->estimates + i * r->width, r->width);
-		if (k >= 0)
-			k = local_rows_add(&next, cells, r->estimates ? estimates : NULL, env, err);
+	for (size_t c = 0; c < j->width && r >= 0; c++) {
+		ret[c] = (struct value){.null = true};
+		if (!s->user || key.null)
+			continue;
+		of.user_column = s->fields[j->from + c].expr->column;
+		query_user_value(&of, &key, &ret[c]);
 	}
-	if (k < 0)
-		return error_errno(err, k, "a join");
-	local_rows_take(r, &next);
-	return 0;
+	if (!s->user && !v->null && map_get(&j->rows, (uint64_t)v->i, &at))
+		memcpy(ret, j->cells.cells + at * j->width, j->width * sizeof(*ret));
+	return r;
 }
 
-static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
+static int local_stage_join(struct local_rows *r, const struct plan *p, const struct plan_stage *s,
 			    const struct local_env *env, struct error *err)
 {
 	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
@@ -320,34 +305,21 @@ static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
 	_cleanup_(joined_free) struct joined j = {
 		.stage = s, .from = r->width, .width = s->field_count - r->width};
 	_cleanup_free_ struct value *cells = calloc(s->field_count + 1, sizeof(*cells));
-	_cleanup_free_ uint8_t *estimates = calloc(s->field_count + 1, 1);
-	int k = cells && estimates ? 0 : error_errno(err, -ENOMEM, "a join");
+	_cleanup_buf_ struct buf word = {0};
+	int k = cells ? 0 : -ENOMEM;
 
 	j.cells.width = j.width;
-	for (size_t i = 0; i < r->count && k >= 0; i++) {
-		const struct value *v = &r->cells[i * r->width + s->column];
-
-		if (!v->null)
-			k = map_set(&j.wanted, (uint64_t)v->i, 1);
-	}
 	if (k >= 0)
-		k = joined_read(&j, env, err);
+		k = s->user ? joined_user_load(s, p, err) : joined_read(&j, r, env, err);
 	for (size_t i = 0; i < r->count && k >= 0; i++) {
-		const struct value *v = &r->cells[i * r->width + s->column];
-		uint64_t at;
-
 		memcpy(cells, r->cells + i * r->width, r->width * sizeof(*cells));
-		for (size_t c = 0; c < j.width; c++)
-			cells[r->width + c] = (struct value){.null = true};
-		if (!v->null && map_get(&j.rows, (uint64_t)v->i, &at))
-			memcpy(cells + r->width, j.cells.cells + at * j.width,
-			       j.width * sizeof(*cells));
-		if (r->estimates)
-			memcpy(estimates, r->estimates + i * r->width, r->width);
-		k = local_rows_add(&next, cells, r->estimates ? estimates : NULL, env, err);
+		k = joined_cells(&j, &r->fields[s->column], &cells[s->column], &word,
+				 cells + r->width);
+		if (k >= 0)
+			k = local_rows_add(&next, cells, env, err);
 	}
 	if (k < 0)
-		return k;
+		return error_errno(err, k, "a join");
 	local_rows_take(r, &next);
 	return 0;
 }
@@ -382,18 +354,17 @@ static int local_stage(struct local_rows *r, const struct plan *p, size_t i,
 	case STAGE_GROUP:
 		return local_stage_group(r, s, env, err);
 	case STAGE_JOIN:
-		return s->user ? local_stage_join_user(r, p, s, env, err)
-			       : local_stage_join(r, s, env, err);
+		return local_stage_join(r, p, s, env, err);
 	}
 	return error_set(err, -EOPNOTSUPP, "a stage of the query is not supported here");
 }
 
-int local_stages(struct local_rows *r, const struct plan *p, size_t first,
-		 const struct local_env *env, struct error *err)
+int local_stages(struct local_rows *r, const struct plan *p, const struct local_env *env,
+		 struct error *err)
 {
 	int k = 0;
 
-	for (size_t i = first; i < p->stage_count && k >= 0; i++)
+	for (size_t i = 0; i < p->stage_count && k >= 0; i++)
 		k = env_stopped(env) ? error_set(err, -EINTR, "interrupted")
 				     : local_stage(r, p, i, env, err);
 	return k;

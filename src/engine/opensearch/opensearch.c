@@ -312,7 +312,7 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 		r = error_errno(err, -ENOMEM, "a response");
 	if (r < 0)
 		return r;
-	r = local_stages(&t.rows, p, 0, &t.env, err);
+	r = local_stages(&t.rows, p, &t.env, err);
 	return r < 0 ? r : local_result(&t.rows, p, &t.env, ret, err);
 }
 

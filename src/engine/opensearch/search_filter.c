@@ -8,16 +8,18 @@
 #include "query/eval/pattern.h"
 #include "schema/vocab.h"
 
-/* -EOPNOTSUPP: "OpenSearch cannot WHAT: EXPRESSION: WHY". */
-static int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
-			 const char *why, struct error *err)
+/* -EOPNOTSUPP: "OpenSearch cannot WHAT: EXPRESSION: WHY". Returns NULL. */
+static void *search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
+			   const char *why, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
 
 	if (expr_text(e, f->table, &text) < 0)
-		return error_errno(err, -ENOMEM, "a condition");
-	return error_set(err, -EOPNOTSUPP, "OpenSearch cannot %s %.300s: %s", what, buf_str(&text),
-			 why);
+		error_errno(err, -ENOMEM, "a condition");
+	else
+		error_set(err, -EOPNOTSUPP, "OpenSearch cannot %s %.300s: %s", what, buf_str(&text),
+			  why);
+	return NULL;
 }
 
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
@@ -27,16 +29,15 @@ const struct search_field *search_plain(const struct search_fields *f, const cha
 
 	if (e->kind == EXPR_COLUMN || e->kind == EXPR_NAME)
 		found = search_field_find(f, e);
-	if (!found)
-		search_refuse(
-			f, what, e,
-			e->type.type == QUERY_ENTITY || expr_is_id(e)
-				? "its documents have names (path, comm, pid), but no weir ids"
-			: e->kind == EXPR_COLUMN || e->kind == EXPR_NAME
-				? "its documents do not have it"
-				: "it is computed; load into ClickHouse or query the trace",
-			err);
-	return found;
+	if (found)
+		return found;
+	return search_refuse(f, what, e,
+			     e->type.type == QUERY_ENTITY || expr_is_id(e)
+				     ? "its documents have names (path, comm, pid), but no weir ids"
+			     : e->kind == EXPR_COLUMN || e->kind == EXPR_NAME
+				     ? "its documents do not have it"
+				     : "it is computed; load into ClickHouse or query the trace",
+			     err);
 }
 
 static json_t *match_none(void)
@@ -52,30 +53,24 @@ static json_t *has_field(const char *name)
 /* ---- one condition on one field ---- */
 
 struct leaf {
-	const char *field;
-	bool stop; /* for `stop`: the field `end`, in documents that have one */
+	const char *field; /* NULL: the server cannot test it; the error is set */
+	bool stop;	   /* for `stop`: the field `end`, in documents that have one */
 };
 
-static int leaf_of(const struct search_fields *f, const struct expr *e, struct leaf *ret,
-		   struct error *err)
+static struct leaf leaf_of(const struct search_fields *f, const struct expr *e, struct error *err)
 {
 	const struct search_field *found;
 
-	if (e->kind == EXPR_STOP) {
-		*ret = (struct leaf){"end", true};
-		return 0;
-	}
+	if (e->kind == EXPR_STOP)
+		return (struct leaf){"end", true};
 	found = search_plain(f, "test", e, err);
-	if (!found)
-		return err->code;
-	*ret = (struct leaf){found->name, false};
-	return 0;
+	return (struct leaf){found ? found->name : NULL, false};
 }
 
-/* Takes ownership of q. True if the field is not null and q is (not) true. */
+/* Takes ownership of q. True if the field is not null and q is (not) true. NULL: out of memory. */
 static json_t *leaf_query(const struct leaf *l, json_t *q, bool negated)
 {
-	json_t *must = json_array(), *must_not = json_array();
+	json_t *must = q ? json_array() : NULL, *must_not = q ? json_array() : NULL;
 
 	json_array_append_new(negated ? must_not : must, q);
 	if (negated)
@@ -118,8 +113,8 @@ static json_t *equal_query(const char *field, json_t *value)
 	return json_pack("{s{s{sO,so}}}", "range", field, "gte", value, "lte", value);
 }
 
-static int compare_filter(const struct search_fields *f, const struct expr *e, bool negated,
-			  json_t **ret, struct error *err)
+static json_t *compare_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			      struct error *err)
 {
 	static const char *const words[] = {[COMPARE_LT] = "lt",
 					    [COMPARE_LE] = "lte",
@@ -130,74 +125,63 @@ static int compare_filter(const struct search_fields *f, const struct expr *e, b
 	bool swap = e->arg[0]->kind == EXPR_CONST;
 	const struct expr *field = e->arg[swap], *c = e->arg[!swap];
 	enum expr_compare cmp = swap ? flipped[e->cmp] : e->cmp;
-	struct leaf l = {0};
+	struct leaf l;
 	json_t *value;
-	int r;
 
 	if (c->kind != EXPR_CONST)
 		return search_refuse(f, "test", e, "it compares two values of a document", err);
-	r = leaf_of(f, field, &l, err);
-	if (r < 0)
-		return r;
-	if (c->value.null || c->type.type == QUERY_NULL) {
-		*ret = match_none();
-		return 0;
-	}
+	l = leaf_of(f, field, err);
+	if (!l.field)
+		return NULL;
+	if (c->value.null || c->type.type == QUERY_NULL)
+		return match_none();
 	if (field->type.type == QUERY_UINT && cmp != COMPARE_EQ && cmp != COMPARE_NE)
 		return search_refuse(f, "test", e, "it cannot order unsigned numbers", err);
 	value = constant_json(search_is_text(field->type.type) && c->type.type != QUERY_TEXT ? field
 											     : c,
 			      &c->value);
-	if (!value)
-		return error_errno(err, -ENOMEM, "a condition");
 	if (cmp == COMPARE_EQ || cmp == COMPARE_NE)
-		*ret = leaf_query(&l, equal_query(l.field, value), negated != (cmp == COMPARE_NE));
-	else
-		*ret = leaf_query(&l, json_pack("{s{s{so}}}", "range", l.field, words[cmp], value),
-				  negated);
-	return 0;
+		return leaf_query(&l, equal_query(l.field, value), negated != (cmp == COMPARE_NE));
+	return leaf_query(&l, json_pack("{s{s{so}}}", "range", l.field, words[cmp], value),
+			  negated);
 }
 
-static int in_filter(const struct search_fields *f, const struct expr *e, bool negated,
-		     json_t **ret, struct error *err)
+static json_t *in_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			 struct error *err)
 {
-	json_t *any = json_array();
-	struct leaf l = {0};
-	int r = leaf_of(f, e->arg[0], &l, err);
+	struct leaf l = leaf_of(f, e->arg[0], err);
+	json_t *any;
 
-	for (size_t i = 0; r >= 0 && i < e->count; i++) {
-		json_t *value = constant_json(e->arg[0], &e->list[i]);
-
-		r = value ? 0 : error_errno(err, -ENOMEM, "a condition");
-		if (value)
-			json_array_append_new(any, equal_query(l.field, value));
-	}
-	if (r < 0) {
+	if (!l.field)
+		return NULL;
+	any = json_array();
+	for (size_t i = 0; i < e->count; i++)
+		json_array_append_new(any,
+				      equal_query(l.field, constant_json(e->arg[0], &e->list[i])));
+	/* a value that is missing must not become a filter without it */
+	if (json_array_size(any) < e->count) {
 		json_decref(any);
-		return r;
+		return NULL;
 	}
-	*ret = leaf_query(&l, json_pack("{s{so}}", "bool", "should", any), negated);
-	return 0;
+	return leaf_query(&l, json_pack("{s{so}}", "bool", "should", any), negated);
 }
 
-static int range_filter(const struct search_fields *f, const struct expr *e, bool negated,
-			json_t **ret, struct error *err)
+static json_t *range_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			    struct error *err)
 {
-	struct leaf l = {0};
-	int r;
+	struct leaf l;
 
 	if (e->arg[1]->kind != EXPR_CONST || e->arg[2]->kind != EXPR_CONST ||
 	    e->arg[0]->type.type == QUERY_UINT)
 		return search_refuse(f, "test", e, "its bounds are not plain numbers", err);
-	r = leaf_of(f, e->arg[0], &l, err);
-	if (r < 0)
-		return r;
-	*ret = leaf_query(&l,
+	l = leaf_of(f, e->arg[0], err);
+	if (!l.field)
+		return NULL;
+	return leaf_query(&l,
 			  json_pack("{s{s{so,so}}}", "range", l.field, "gte",
 				    constant_json(e->arg[1], &e->arg[1]->value), "lte",
 				    constant_json(e->arg[2], &e->arg[2]->value)),
 			  negated);
-	return r;
 }
 
 /* ---- patterns, as Lucene's regular expressions, which match the whole text ---- */
@@ -287,125 +271,119 @@ static int lucene_like(struct buf *out, const char *p, size_t len)
 	return buf_status(out);
 }
 
-static int pattern_filter(const struct search_fields *f, const struct expr *e, bool negated,
-			  json_t **ret, struct error *err)
+/* The whole pattern. 0 or negative. */
+static int lucene_pattern(const struct expr *e, struct buf *out)
 {
-	_cleanup_buf_ struct buf text = {0}, one = {0}, regex = {0};
-	struct leaf l = {0};
+	_cleanup_buf_ struct buf text = {0}, one = {0};
 	size_t len;
+	int r = engine_escape(e->pattern.data, e->pattern.len, &text);
+
+	if (r < 0 || e->kind == EXPR_LIKE)
+		return r < 0 ? r : lucene_like(out, (char *)text.data, text.len);
+	len = text.len;
+	while (len && text.data[len - 1] == '/')
+		len--;
+	r = lucene_glob(&one, (char *)text.data, len);
+	/* a folder matches what is below it; a pattern without a slash also matches the last part of a path */
+	if (r >= 0)
+		r = buf_printf(out, "%s(/.*)?", buf_str(&one));
+	if (r >= 0 && !memchr(text.data, '/', text.len))
+		r = buf_printf(out, "|.*/%s", buf_str(&one));
+	return r;
+}
+
+static json_t *pattern_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			      struct error *err)
+{
+	_cleanup_buf_ struct buf regex = {0};
+	struct leaf l;
 	int r;
 
 	if (e->kind == EXPR_REGEX)
 		return search_refuse(
 			f, "test", e,
 			"its regular expressions differ; write a pattern (~ \"*.log\")", err);
-	r = leaf_of(f, e->arg[0], &l, err);
-	if (r >= 0)
-		r = engine_escape(e->pattern.data, e->pattern.len, &text);
-	if (r < 0)
-		return error_errno(err, r, "a pattern");
-	len = text.len;
-	if (e->kind == EXPR_LIKE) {
-		r = lucene_like(&regex, (char *)text.data, len);
-	} else {
-		while (len && text.data[len - 1] == '/')
-			len--;
-		r = lucene_glob(&one, (char *)text.data, len);
-		/* a folder matches what is below it; a pattern without a slash also matches the last part of a path */
-		if (r >= 0)
-			r = buf_printf(&regex, "%s(/.*)?", buf_str(&one));
-		if (r >= 0 && !memchr(text.data, '/', text.len))
-			r = buf_printf(&regex, "|.*/%s", buf_str(&one));
-	}
+	l = leaf_of(f, e->arg[0], err);
+	r = l.field ? lucene_pattern(e, &regex) : 0;
 	if (r == -EOPNOTSUPP)
 		return search_refuse(f, "test", e, "its character sets would also match /", err);
-	if (r < 0)
-		return error_errno(err, r, "a pattern");
-	*ret = leaf_query(&l,
+	if (!l.field || r < 0)
+		return NULL;
+	return leaf_query(&l,
 			  json_pack("{s{s{ss,ss}}}", "regexp", l.field, "value", buf_str(&regex),
 				    "flags", "NONE"),
 			  negated);
-	return 0;
 }
 
 /* Tests bits of a number, with a script that runs for each candidate. */
-static int has_filter(const struct search_fields *f, const struct expr *e, bool negated,
-		      json_t **ret, struct error *err)
+static json_t *has_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			  struct error *err)
 {
-	struct leaf l = {0};
-	int r = leaf_of(f, e->arg[0], &l, err);
-	json_t *q;
+	struct leaf l = leaf_of(f, e->arg[0], err);
 
-	if (r < 0)
-		return r;
-	q = json_pack("{s{s{ss,s{ss,sI,sI}}}}", "script", "script", "source",
-		      "doc[params.f].size() != 0 && (doc[params.f].value & params.m) == params.b",
-		      "params", "f", l.field, "m", (json_int_t)e->mask, "b", (json_int_t)e->bits);
-	*ret = leaf_query(&l, q, negated);
-	return 0;
+	if (!l.field)
+		return NULL;
+	return leaf_query(
+		&l,
+		json_pack("{s{s{ss,s{ss,sI,sI}}}}", "script", "script", "source",
+			  "doc[params.f].size() != 0 && (doc[params.f].value & params.m) == "
+			  "params.b",
+			  "params", "f", l.field, "m", (json_int_t)e->mask, "b",
+			  (json_int_t)e->bits),
+		negated);
 }
 
 /* ---- and, or, not ---- */
 
-static int both_filter(const struct search_fields *f, const struct expr *e, bool negated,
-		       json_t **ret, struct error *err)
+static json_t *both_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			   struct error *err)
 {
 	bool all = (e->kind == EXPR_AND) != negated;
-	json_t *a = NULL, *b = NULL;
-	int r = search_filter(f, e->arg[0], negated, &a, err);
+	json_t *a = search_filter(f, e->arg[0], negated, err);
+	json_t *b = a ? search_filter(f, e->arg[1], negated, err) : NULL;
 
-	if (r >= 0)
-		r = search_filter(f, e->arg[1], negated, &b, err);
-	if (r < 0) {
-		json_decref(a);
-		return r;
-	}
-	*ret = json_pack("{s{s[o,o]}}", "bool", all ? "filter" : "should", a, b);
-	return 0;
+	return json_pack("{s{s[o,o]}}", "bool", all ? "filter" : "should", a, b);
 }
 
-static int null_filter(const struct search_fields *f, const struct expr *e, bool negated,
-		       json_t **ret, struct error *err)
+static json_t *null_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			   struct error *err)
 {
-	struct leaf l = {0};
-	int r = leaf_of(f, e->arg[0], &l, err);
+	struct leaf l = leaf_of(f, e->arg[0], err);
 	json_t *known;
 
-	if (r < 0)
-		return r;
+	if (!l.field)
+		return NULL;
 	known = l.stop ? json_pack("{s{s[{s{sb}}]}}", "bool", "must_not", "term", "unended", 1)
 		       : has_field(l.field);
-	*ret = negated ? known : json_pack("{s{s[o]}}", "bool", "must_not", known);
-	return 0;
+	return negated ? known : json_pack("{s{s[o]}}", "bool", "must_not", known);
 }
 
-int search_filter(const struct search_fields *f, const struct expr *e, bool negated, json_t **ret,
-		  struct error *err)
+json_t *search_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		      struct error *err)
 {
 	switch (e->kind) {
 	case EXPR_NOT:
-		return search_filter(f, e->arg[0], !negated, ret, err);
+		return search_filter(f, e->arg[0], !negated, err);
 	case EXPR_AND:
 	case EXPR_OR:
-		return both_filter(f, e, negated, ret, err);
+		return both_filter(f, e, negated, err);
 	case EXPR_IS_NULL:
-		return null_filter(f, e, negated, ret, err);
+		return null_filter(f, e, negated, err);
 	case EXPR_COMPARE:
-		return compare_filter(f, e, negated, ret, err);
+		return compare_filter(f, e, negated, err);
 	case EXPR_IN:
-		return in_filter(f, e, negated, ret, err);
+		return in_filter(f, e, negated, err);
 	case EXPR_RANGE:
-		return range_filter(f, e, negated, ret, err);
+		return range_filter(f, e, negated, err);
 	case EXPR_GLOB:
 	case EXPR_REGEX:
 	case EXPR_LIKE:
-		return pattern_filter(f, e, negated, ret, err);
+		return pattern_filter(f, e, negated, err);
 	case EXPR_HAS:
-		return has_filter(f, e, negated, ret, err);
+		return has_filter(f, e, negated, err);
 	case EXPR_CONST:
-		*ret = !e->value.null && e->value.i != negated ? json_pack("{s{}}", "match_all")
+		return !e->value.null && e->value.i != negated ? json_pack("{s{}}", "match_all")
 							       : match_none();
-		return 0;
 	default:
 		return search_refuse(f, "test", e,
 				     "it is computed; load into ClickHouse or query the trace",
@@ -413,19 +391,12 @@ int search_filter(const struct search_fields *f, const struct expr *e, bool nega
 	}
 }
 
-int search_plan_filter(const struct search_fields *f, const struct plan *p, json_t **ret,
-		       struct error *err)
+json_t *search_plan_filter(const struct search_fields *f, const struct plan *p, struct error *err)
 {
-	json_t *all = json_array(), *none = json_array(), *where = NULL;
-	int r = p->where ? search_filter(f, p->where, false, &where, err) : 0;
+	json_t *all = json_array(), *none = json_array(), *query = NULL;
+	bool known = !p->where ||
+		     json_array_append_new(all, search_filter(f, p->where, false, err)) >= 0;
 
-	if (r < 0) {
-		json_decref(all);
-		json_decref(none);
-		return r;
-	}
-	if (where)
-		json_array_append_new(all, where);
 	if (p->from != INT64_MIN)
 		json_array_append_new(
 			all, json_pack("{s{s{sI}}}", "range", "end", "gte", (json_int_t)p->from));
@@ -439,6 +410,10 @@ int search_plan_filter(const struct search_fields *f, const struct plan *p, json
 						"unended", 1, "must_not", has_field("start")));
 	if (!p->each_file)
 		json_array_append_new(none, json_pack("{s{sb}}", "term", "second", 1));
-	*ret = json_pack("{s{so,so}}", "bool", "filter", all, "must_not", none);
-	return *ret ? 0 : error_errno(err, -ENOMEM, "a query");
+	query = json_pack("{s{so,so}}", "bool", "filter", all, "must_not", none);
+	if (query && known)
+		return query;
+	json_decref(query);
+	error_errno(err, -ENOMEM, "a query"); /* unless there was another error */
+	return NULL;
 }

@@ -141,7 +141,6 @@ static int add_aggregate_of(const struct search_fields *f, const struct plan_fie
 	const struct search_field *plain;
 	char name[24];
 	json_t *q = NULL;
-	int r;
 
 	if (!search_is_known(a->aggregate))
 		return error_set(
@@ -152,25 +151,26 @@ static int add_aggregate_of(const struct search_fields *f, const struct plan_fie
 		return 0;
 	short_name(name, sizeof(name), 'a', i);
 	if (a->aggregate == AGGREGATE_COUNTIF) {
-		r = search_filter(f, a->expr, false, &q, err);
-		if (r < 0)
-			return r;
-		q = json_pack("{so}", "filter", q);
+		q = json_pack("{so}", "filter", search_filter(f, a->expr, false, err));
 	} else {
 		plain = search_plain(f, "compute an aggregate of", a->expr, err);
 		if (!plain)
 			return err->code;
 		q = aggregate_of(a, plain->name);
 	}
-	return json_object_set_new(aggs, name, q) < 0 ? error_errno(err, -ENOMEM, "a request") : 0;
+	if (json_object_set_new(aggs, name, q) >= 0)
+		return 0;
+	error_errno(err, -ENOMEM, "a request"); /* unless there was another error */
+	return err->code;
 }
 
 int search_groups_request(const struct search_fields *f, const struct plan *p, bool unended,
 			  json_t **ret, struct error *err)
 {
-	_cleanup_json_ json_t *query = NULL, *sources = json_array(), *aggs = json_object();
+	_cleanup_json_ json_t *query = search_plan_filter(f, p, err), *sources = json_array(),
+			      *aggs = json_object();
 	json_t *groups;
-	int r = search_plan_filter(f, p, &query, err);
+	int r = query ? 0 : err->code;
 
 	for (size_t i = 0; r >= 0 && i < p->field_count; i++) {
 		if (!is_key(&p->fields[i]))
@@ -200,9 +200,9 @@ int search_groups_request(const struct search_fields *f, const struct plan *p, b
 
 /* ---- the answer ---- */
 
-static void search_number(struct value *v, struct query_kind kind, double x)
+static void search_number(struct value *v, struct query_kind kind, double x, bool estimate)
 {
-	*v = (struct value){.null = !isfinite(x)};
+	*v = (struct value){.null = !isfinite(x), .estimate = estimate};
 	if (v->null)
 		return;
 	if (kind.type == QUERY_FLOAT)
@@ -239,52 +239,47 @@ static int document_value(struct search_rows *t, size_t column, const json_t *j)
 static int aggregate_value(struct search_rows *t, const struct plan_field *a, const json_t *j,
 			   size_t column)
 {
-	bool any = search_part(j, "count") > 0;
-	struct value *ret = &t->cells[column];
-	uint8_t *estimated = &t->estimates[column];
+	bool any = search_part(j, "count") > 0, estimate = false;
+	double x = search_part(j, "value");
 
 	/* a missing stream returns no aggregations: its counts are 0 */
 	switch (a->aggregate) {
 	case AGGREGATE_COUNT:
-		search_number(ret, a->type, fmax(search_part(j, "value"), 0));
-		return 0;
+		x = fmax(x, 0);
+		break;
 	case AGGREGATE_COUNTIF:
-		search_number(ret, a->type, fmax(search_part(j, "doc_count"), 0));
-		return 0;
+		x = fmax(search_part(j, "doc_count"), 0);
+		break;
 	case AGGREGATE_SUM:
-		*estimated = any && !is_exact(j);
-		search_number(ret, a->type, any ? search_part(j, "sum") : NAN);
-		return 0;
+		estimate = any && !is_exact(j);
+		x = any ? search_part(j, "sum") : NAN;
+		break;
 	case AGGREGATE_AVG:
-		*estimated = any && !is_exact(j);
-		search_number(ret, a->type,
-			      any ? search_part(j, "sum") / search_part(j, "count") : NAN);
-		return 0;
+		estimate = any && !is_exact(j);
+		x = any ? search_part(j, "sum") / search_part(j, "count") : NAN;
+		break;
 	case AGGREGATE_STDDEV:
-		search_number(ret, a->type,
-			      search_part(j, "count") > 1 ? search_part(j, "std_deviation_sampling")
-							  : NAN);
-		return 0;
+		x = search_part(j, "count") > 1 ? search_part(j, "std_deviation_sampling") : NAN;
+		break;
 	case AGGREGATE_DISTINCT:
-		*estimated = true;
-		search_number(ret, a->type, fmax(search_part(j, "value"), 0));
-		return 0;
+		estimate = true;
+		x = fmax(x, 0);
+		break;
 	case AGGREGATE_PERCENTILE:
-		*estimated = true;
-		search_number(
-			ret, a->type,
-			search_part(json_array_get(json_object_get(j, "values"), 0), "value"));
-		return 0;
+		estimate = true;
+		x = search_part(json_array_get(json_object_get(j, "values"), 0), "value");
+		break;
 	case AGGREGATE_MIN:
 	case AGGREGATE_MAX:
 		if (!is_small(a->expr->type))
 			return document_value(t, column, j);
-		*estimated = fabs(search_part(j, "value")) >= SEARCH_EXACT_MAX;
-		search_number(ret, a->type, search_part(j, "value"));
-		return 0;
+		estimate = fabs(x) >= SEARCH_EXACT_MAX;
+		break;
 	default:
 		return document_value(t, column, j);
 	}
+	search_number(&t->cells[column], a->type, x, estimate);
+	return 0;
 }
 
 static int read_bucket(const struct plan *p, bool unended, struct search_rows *t,
@@ -312,7 +307,7 @@ static int read_bucket(const struct plan *p, bool unended, struct search_rows *t
 	}
 	if (r < 0)
 		return error_errno(err, r, "a group");
-	return local_rows_add(&t->rows, t->cells, t->estimates, &t->env, err);
+	return local_rows_add(&t->rows, t->cells, &t->env, err);
 }
 
 int search_groups_sort(const struct plan *p, struct search_rows *t)

@@ -26,13 +26,12 @@ struct search_engine {
 
 /*
  * The query for the documents for which `e` is true (or, if `negated`, false; if it is unknown, neither finds the
- * document). -EOPNOTSUPP: OpenSearch cannot evaluate it; the message has the reason.
+ * document). NULL: OpenSearch cannot evaluate it, which the error says, or out of memory.
  */
-int search_filter(const struct search_fields *f, const struct expr *e, bool negated, json_t **ret,
-		  struct error *err);
-/* The same for a plan: its table's rows, range and `where`. */
-int search_plan_filter(const struct search_fields *f, const struct plan *p, json_t **ret,
-		       struct error *err);
+json_t *search_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		      struct error *err);
+/* The same for a plan: its table's rows, range and `where`. NULL with an error. */
+json_t *search_plan_filter(const struct search_fields *f, const struct plan *p, struct error *err);
 /* The field of a plain column or name; NULL with a message if there is none. */
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
 					const struct expr *e, struct error *err);
@@ -46,7 +45,6 @@ struct search_rows {
 	struct local_rows rows;
 	struct local_env env;
 	struct value *cells; /* [width], of the current row */
-	uint8_t *estimates;  /* [width] */
 	struct buf *texts;   /* [text_count], unescaped */
 	size_t text_count;   /* the width of rows until the stages after reading change it */
 };

@@ -62,23 +62,19 @@ static json_t *first_stages(const struct search_fields *f, const struct plan *p,
 int search_rows_request(const struct search_fields *f, const struct plan *p, json_t **ret,
 			size_t *ret_limit, struct error *err)
 {
-	json_t *query = NULL, *fields = json_array();
-	int r = search_plan_filter(f, p, &query, err);
+	_cleanup_json_ json_t *query = search_plan_filter(f, p, err), *fields = json_array();
 
-	for (size_t i = 0; r >= 0 && i < p->field_count; i++) {
+	if (!query)
+		return err->code;
+	for (size_t i = 0; i < p->field_count; i++) {
 		const char *name = field_name(f, p->fields[i].expr, err);
 
-		r = name ? 0 : err->code;
-		if (name)
-			json_array_append_new(fields, json_string(name));
-	}
-	if (r < 0) {
-		json_decref(query);
-		json_decref(fields);
-		return r;
+		if (!name)
+			return err->code;
+		json_array_append_new(fields, json_string(name));
 	}
 	json_array_append_new(fields, json_string("unended"));
-	*ret = json_pack("{sb,sb,so,so,so}", "_source", 0, "track_total_hits", 0, "docvalue_fields",
+	*ret = json_pack("{sb,sb,sO,sO,so}", "_source", 0, "track_total_hits", 0, "docvalue_fields",
 			 fields, "query", query, "sort", first_stages(f, p, ret_limit));
 	if (!*ret)
 		return error_errno(err, -ENOMEM, "a request");
@@ -109,7 +105,7 @@ int search_rows_read(const struct search_fields *f, const struct plan *p, struct
 		}
 		if (r < 0)
 			return error_errno(err, r, "a document");
-		r = local_rows_add(&t->rows, t->cells, NULL, &t->env, err);
+		r = local_rows_add(&t->rows, t->cells, &t->env, err);
 		if (r < 0)
 			return r;
 	}

@@ -164,9 +164,9 @@ int search_scan_new(struct search_engine *e, const struct scan_request *q, struc
 	if (r < 0 || !s->numbers || !s->ends)
 		r = error_errno(err, -ENOMEM, "rows");
 	else if (!s->over)
-		r = search_plan_filter(&s->fields, &p, &s->query, err);
-	if (r >= 0 && !s->over)
-		s->query = search_of_hosts(e, s->query);
+		s->query = search_of_hosts(e, search_plan_filter(&s->fields, &p, err));
+	if (r >= 0 && !s->over && !s->query)
+		r = err->code ? err->code : error_errno(err, -ENOMEM, "a query");
 	if (r < 0) {
 		search_scan_free(&s->scan);
 		return r;

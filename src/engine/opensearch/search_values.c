@@ -21,10 +21,9 @@ int search_rows_new(struct search_rows *r, struct search_engine *e, const struct
 				    .stopped = search_is_stopped,
 				    .arg = e};
 	r->cells = calloc(p->field_count + 1, sizeof(*r->cells));
-	r->estimates = calloc(p->field_count + 1, sizeof(*r->estimates));
 	r->texts = calloc(p->field_count + 1, sizeof(*r->texts));
 	r->text_count = p->field_count;
-	return r->cells && r->estimates && r->texts ? 0 : -ENOMEM;
+	return r->cells && r->texts ? 0 : -ENOMEM;
 }
 
 void search_rows_free(struct search_rows *r)
@@ -33,16 +32,13 @@ void search_rows_free(struct search_rows *r)
 		buf_free(&r->texts[i]);
 	free(r->texts);
 	free(r->cells);
-	free(r->estimates);
 	local_rows_free(&r->rows);
 }
 
 void search_rows_begin(struct search_rows *r)
 {
-	for (size_t i = 0; i < r->rows.width; i++) {
+	for (size_t i = 0; i < r->rows.width; i++)
 		r->cells[i] = (struct value){.null = true};
-		r->estimates[i] = 0;
-	}
 }
 
 /* The code of a word of the vocabulary, or of the text that query_code_text() writes for a code without one: err_4000. */

@@ -79,33 +79,3 @@ bool expr_is_id(const struct expr *e)
 	return e->kind == EXPR_COLUMN && e->type.type == QUERY_INT &&
 	       (e->type.entity == TABLE_THREAD || e->type.entity == TABLE_FILE);
 }
-
-int expr_id_column(const struct expr *e)
-{
-	uint64_t set = expr_columns(e);
-	int column = set ? __builtin_ctzll(set) : -1;
-
-	/* a single column, read only for the names that depend on it */
-	if (!set || set & (set - 1))
-		return -1;
-	switch (e->kind) {
-	case EXPR_NAME:
-		return column;
-	case EXPR_COLUMN:
-	case EXPR_STOP:
-	case EXPR_FIELD:
-	case EXPR_ROW:
-		return -1;
-	case EXPR_USER:
-		return expr_is_id(e->arg[0]) ? column : expr_id_column(e->arg[0]);
-	default:
-		for (unsigned int i = 0; i < e->arg_count; i++) {
-			if (e->arg[i]->kind != EXPR_CONST && expr_columns(e->arg[i]) &&
-			    expr_id_column(e->arg[i]) < 0)
-				return -1;
-			if (e->arg[i]->kind == EXPR_FIELD)
-				return -1;
-		}
-		return column;
-	}
-}

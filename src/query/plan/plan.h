@@ -145,6 +145,8 @@ const struct plan_field *plan_first_key(const struct plan *p, bool *ret_desc, in
  * command line. It is parsed as by query_parse_expr(), over the plan's table. */
 struct query_error;
 int plan_and_where(struct plan *p, const char *text, struct query_error *err);
+/* Columns of the table that its filter and its fields read, as a set of bits. */
+uint64_t plan_columns(const struct plan *p);
 /* Writes the plan as lines, for --explain: "scan op | columns dur, thread_id | filter ...". 0 or
  * -ENOMEM. */
 int plan_text(const struct plan *p, struct buf *out);

@@ -8,7 +8,7 @@
 #include "query/plan/expr_text_internal.h"
 #include "query/check/user_values.h"
 
-static uint64_t field_columns(const struct plan *p)
+uint64_t plan_columns(const struct plan *p)
 {
 	uint64_t set = p->where ? expr_columns(p->where) : 0;
 
@@ -29,7 +29,7 @@ static int write_scan(const struct plan *p, struct buf *out)
 		return buf_printf(out, "scan %s, %zu columns of your own\n", p->user->name,
 				  p->field_count);
 	def = schema_table(p->table);
-	set = field_columns(p);
+	set = plan_columns(p);
 	buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
 	assert(def->column_count == 64 ||
 	       !(set >> def->column_count)); /* only columns of the table */

@@ -16,7 +16,6 @@
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"
 #include "store/made/made.h"
-#include "store/file/read/digest_aside.h"
 #include "store/file/read/verify.h"
 
 /* Together with ID_RECORDING_BITS 53 bits: every call number is exact as a double. */
@@ -281,19 +280,6 @@ static void init_locks(struct server *s)
 	clock_cond_init(&s->news);
 }
 
-/* For a trace without digests, or whose recorder was killed before it wrote the last one. */
-static void make_digests(struct server *s)
-{
-	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
-	int r = digest_maker_new(&m, s->store) < 0 ? 0 : 1;
-
-	while (r > 0 && admission_idle(s)) {
-		pthread_rwlock_rdlock(&s->lock);
-		r = digest_maker_step(m); /* on failure, summaries are read instead */
-		pthread_rwlock_unlock(&s->lock);
-	}
-}
-
 /*
  * Prepares what the first questions would wait for: reads the rows of files, and computes their names; questions that
  * do not need the latter go first.
@@ -320,7 +306,6 @@ static void *warm_up(void *arg)
 		(void)!names_prepare_folders(s); /* likewise */
 		pthread_rwlock_unlock(&s->lock);
 	}
-	make_digests(s);
 	return NULL;
 }
 

@@ -119,11 +119,6 @@ void digest_clear(struct digester *d)
 
 /* ---- taking summaries ---- */
 
-bool digest_is_empty(const struct digester *d)
-{
-	return !d->block_count;
-}
-
 bool digest_is_due(const struct digester *d, size_t rows)
 {
 	return d->block_count && (d->calls >= DIGEST_CALLS || d->block_count == DIGEST_BLOCKS_MAX ||

@@ -33,7 +33,6 @@ int digester_new(struct digester **ret) _must_check_;
 void digester_free(struct digester *d);
 DEFINE_CLEANUP(struct digester *, digester_free)
 
-bool digest_is_empty(const struct digester *d);
 /* True if the sums so far must be made a digest before a summary of `rows` rows is added. */
 bool digest_is_due(const struct digester *d, size_t rows);
 /*

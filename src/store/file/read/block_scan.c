@@ -207,7 +207,6 @@ struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t of
 	if (!b)
 		return NULL;
 	b->view = c->view;
-	b->aside = t->aside.names && t->names == t->aside.names;
 	b->to_ours = of->to_ours;
 	b->pub = (struct store_block){.table = of->table,
 				      .def = of->def,

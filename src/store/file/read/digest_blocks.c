@@ -83,13 +83,13 @@ static int digest_read_list(const uint8_t *p, const uint8_t *end, uint64_t **ret
 }
 
 /* Finds its blocks; false if one is missing, or is in another digest: its calls would count twice. */
-static bool digest_find_blocks(const struct store *s, const struct trace *t, size_t end,
-			       const uint64_t *seqs, struct digest *d)
+static bool digest_find_blocks(const struct store *s, const struct trace *t, const uint64_t *seqs,
+			       struct digest *d)
 {
-	size_t i = end, left = d->pub.count;
+	size_t i = atomic_load(&s->count), left = d->pub.count;
 	size_t least = i > WALK_MAX ? i - WALK_MAX : 0;
 
-	assert(end <= atomic_load(&s->count) && left > 0 && left <= DIGEST_BLOCKS_MAX);
+	assert(left > 0 && left <= DIGEST_BLOCKS_MAX);
 	while (left && i-- > least) {
 		const struct block *b = reader_block(s, i);
 
@@ -107,7 +107,7 @@ static bool digest_find_blocks(const struct store *s, const struct trace *t, siz
 	return !left;
 }
 
-static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, size_t before,
+static int digest_take_times(struct store *s, struct trace *t, uint64_t offset,
 			     struct found_block *c, const uint8_t *p, const uint8_t *end)
 {
 	_cleanup_(digest_freep) struct digest *d = NULL;
@@ -117,7 +117,7 @@ static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, 
 	t->digest = NULL;
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	if (!digest_find_blocks(s, t, before, seqs, d))
+	if (!digest_find_blocks(s, t, seqs, d))
 		return 0;
 	d->times = scan_named_block(s, t, offset, c);
 	if (!d->times)
@@ -148,8 +148,7 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 }
 
 /* A damaged digest is not an error: readers then use the summaries of its blocks. */
-static int digest_take_before(struct store *s, struct trace *t, uint64_t offset, size_t before,
-			      struct found_block *c)
+int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
 	const struct block_extra *x = digest_extra(&c->view);
@@ -163,25 +162,8 @@ static int digest_take_before(struct store *s, struct trace *t, uint64_t offset,
 	if (!varint_get(&p, end, &part))
 		return 0;
 	if (part == STORE_DIGEST_TIMES)
-		return digest_take_times(s, t, offset, before, c, p, end);
+		return digest_take_times(s, t, offset, c, p, end);
 	return part == STORE_DIGEST_FILES ? digest_take_files(s, t, offset, c, p, end) : 0;
-}
-
-int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
-{
-	return digest_take_before(s, t, offset, atomic_load(&s->count), c);
-}
-
-int digest_take_aside(struct store *s, struct trace *t, uint64_t offset, size_t end,
-		      struct found_block *c)
-{
-	struct trace as = *t;
-	int r;
-
-	as.names = t->aside.names;
-	r = digest_take_before(s, &as, offset, end, c);
-	t->digest = as.digest;
-	return r;
 }
 
 /* ---- for readers ---- */
@@ -227,7 +209,7 @@ struct block *digest_at(const struct store *s, const struct trace *t, uint64_t o
 		struct block *files = atomic_load(&d->files);
 
 		*ret = d;
-		if (d->times->pub.trace != t->number || d->times->aside)
+		if (d->times->pub.trace != t->number)
 			continue;
 		if (d->times->pub.offset == offset)
 			return d->times;

@@ -65,9 +65,8 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 {
 	const struct trace *t = reader_trace(s, b->pub.trace);
 
-	assert(!b->aside || t->aside.fd >= 0);
 	return (struct decode_source){
-		.fd = b->aside ? t->aside.fd : t->fd,
+		.fd = t->fd,
 		.payload = b->pub.offset + b->view.head->header_len,
 		.view = b->view,
 		.table = b->pub.table,
@@ -118,9 +117,6 @@ void reader_trace_free(struct trace *t)
 	}
 	if (t->fd >= 0)
 		close(t->fd);
-	if (t->aside.fd >= 0)
-		close(t->aside.fd);
-	free(t->aside.names);
 	free(t->path);
 }
 
@@ -137,7 +133,6 @@ int reader_open_file(struct trace *t, uint32_t number, const char *path, int fd,
 	if (r < 0)
 		return r;
 	*t = (struct trace){.fd = -1,
-			    .aside.fd = -1,
 			    .dev = st->st_dev,
 			    .ino = st->st_ino,
 			    .number = number,

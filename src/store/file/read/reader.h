@@ -38,14 +38,9 @@ struct trace {
 	struct names *names; /* the last block of names */
 	uint64_t next;	     /* where the next block is expected */
 	uint64_t next_seq;
-	bool ended;	     /* an end mark was seen */
-	int64_t until;	     /* EXTRA_UNTIL of its blocks */
-	uint64_t last_index; /* offset of the last index block; 0: none */
-	struct {
-		int fd; /* a memfd; -1: none */
-		uint64_t len, seq;
-		struct names *names;
-	} aside;	       /* digests that are not in the file: digest_aside.h */
+	bool ended;	       /* an end mark was seen */
+	int64_t until;	       /* EXTRA_UNTIL of its blocks */
+	uint64_t last_index;   /* offset of the last index block; 0: none */
 	struct digest *digest; /* the last one; NULL: none */
 	struct made *coming;   /* a generation whose last block has not come yet */
 	uint64_t heads;	   /* bytes of heads of made tables, unpacked, plus MADE_HEAD_COST each */
@@ -64,7 +59,6 @@ struct block {
 	const uint8_t *to_ours; /* meta.column of this table */
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
-	bool aside;			 /* in trace.aside, not in the file */
 	int64_t *stats;			 /* min, max, nulls of all columns */
 	_Atomic(struct digest *) digest; /* of op: its digest; NULL: none */
 	atomic_uint
@@ -193,9 +187,6 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);
 
 /* digest_blocks.c: takes a part of a digest. 0 or negative. */
 int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
-/* The same for one in trace.aside, of blocks before block `end` of the store. */
-int digest_take_aside(struct store *s, struct trace *t, uint64_t offset, size_t end,
-		      struct found_block *c);
 void digests_free(struct store *s);
 /* A part that exists. */
 struct block *digest_part(const struct store_digest *d, enum store_digest_part part);

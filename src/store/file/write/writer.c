@@ -414,7 +414,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	w->stats.rows[b->table] += b->rows;
 	if (b->table == TABLE_OP && !w->opt.no_summary)
 		w->stats.rows[TABLE_SUMMARY] += w->summary->rows;
-	if (i == TABLE_OP && !w->opt.no_summary && !w->opt.no_digest)
+	if (i == TABLE_OP && !w->opt.no_summary)
 		note_digest(w, seq, b->rows);
 	batch_clear(b);
 	return w->index_count >= STORE_INDEX_EVERY ? writer_commit_index(w, false) : 0;
