@@ -86,6 +86,11 @@ struct analysis_run {
 
 struct analysis;
 
+/* Progress of an analysis of many statements; read by another thread. */
+struct analysis_steps {
+	_Atomic uint64_t done, all;
+};
+
 struct analysis_input {
 	const struct analysis *analysis;
 	const struct analysis_run *runs; /* those of side A first; each side has at least one */
@@ -100,6 +105,7 @@ struct analysis_input {
 	/* Returns true if nobody waits for the result any more: return -EINTR then. Thread-safe. NULL: never. */
 	bool (*stopped)(const void *arg);
 	const void *arg;
+	struct analysis_steps *steps; /* counted here; NULL: nobody looks */
 };
 
 /* ---- result ---- */

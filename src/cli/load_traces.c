@@ -140,7 +140,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 				 "--follow loads one trace during its recording, not %zu", count);
 	if (r >= 0)
 		r = ops->connect(&t, o->to, &options, err);
-	interrupt_progress(it, load_progress, &totals);
+	interrupt_progress(it, "blocks", load_progress, &totals);
 	for (size_t i = 0; r >= 0 && i < count; i++)
 		r = o->follow ? load_growing(t, paths[i], &loop, &totals, err)
 			      : load_each(t, paths[i], &loop, &totals, err);

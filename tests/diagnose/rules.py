@@ -6,6 +6,7 @@ import contextlib
 import glob
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -288,6 +289,24 @@ def own(trace):
               found)
 
 
+def progress(trace):
+    """What is drawn while rules run counts rules, and does not begin anew with each statement."""
+    for i in range(3):
+        write(f'slow{i}.rule', rule_text(rule=f'slow-rule{i}', sentence='{calls}',
+                                           sql=f"SELECT sum(hash(range + {i}) % 7)::BIGINT AS calls, 7 AS each, 'x' AS word FROM range(60000000)"))
+    slow = [word for i in range(3) for word in ('--rules', f'slow{i}.rule', '--only', f'slow-rule{i}')]
+    ours, its = pty.openpty()
+    with subprocess.Popen([weir, 'diagnose', *slow, '-i', trace], stdin=its, stdout=subprocess.DEVNULL, stderr=its) as p:
+        os.close(its)
+        text = b''
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 65536):
+                text += part
+    os.close(ours)
+    drawn = [int(n.replace(',', '')) for n in re.findall(r'([0-9,]+) of [0-9,]+ rules', text.decode())]
+    check('progress counts rules', p.returncode == 0 and drawn and drawn == sorted(drawn) and 'blocks' not in text.decode(), text)
+
+
 def options(trace, empty):
     path = write('own.rule', rule_text())
     only = ['--rules', path, '--only', 'own-rule']
@@ -394,6 +413,7 @@ with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     wrong_ones('trace')
     own('trace')
     options('trace', 'empty')
+    progress('trace')
     beside()
     other_tracers()
     os.chdir('/')

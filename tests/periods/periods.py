@@ -5,10 +5,12 @@ comparing all, what is stored against what is printed, LTTng's syntax against ou
 that knows how many there are. Speaks TAP."""
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'common'))
@@ -34,6 +36,24 @@ def document(*args):
     if p.returncode:
         raise RuntimeError(f'weir {" ".join(args)}: {p.stderr}')
     return json.loads(p.stdout)
+
+
+def on_terminal(columns, *args):
+    """The lines that a command prints on a terminal so wide."""
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(its, (50, columns))
+    env = {'PATH': os.environ['PATH'], 'WEIR_PAGER': 'cat', 'TERM': 'xterm', 'NO_COLOR': '1'}
+    env |= {k: v for k, v in os.environ.items() if k == 'WEIR_DUCKDB'}
+    with subprocess.Popen([weir, *args], cwd=folder, stdin=its, stdout=its, stderr=subprocess.DEVNULL, env=env):
+        os.close(its)
+        text = b''
+        while True:
+            try:
+                text += os.read(ours, 65536)
+            except OSError:
+                break
+    os.close(ours)
+    return text.decode().replace('\r', '').splitlines()
 
 
 def periods(trace, *args):
@@ -275,6 +295,12 @@ def groups(trace):
             per.setdefault(r['parent'], []).append(r['dur'])
     got = {a['number']: (a['count'], a['min'], a['max'], a['total']) for a in d['tables']['aggregates']['rows']}
     tap.check('sums of children for each parent', got == {k: (len(v), min(v), max(v), sum(v)) for k, v in per.items()} and got)
+    for name, more in (('sums', []), ('a log', ['--log']), ('children by parent', ['--aggregate-by', 'w'])):
+        lines = on_terminal(80, 'periods', *more, '-i', trace, *texts)
+        wrong = [line for line in lines if len(line) > 80]
+        titles = [line for line in lines if line.split()[:1] in (['period'], ['start'])]
+        wrong += [line for line in titles if '...' in line]
+        tap.check(f'{name} on 80 columns: whole titles, no line too long', titles and not wrong, wrong or lines[:5])
     tap.check('--select: only its rows', {r['name'] for r in d['rows']} == {'r'})
     tree = periods(trace, '--order-by', 'hierarchy', *texts)['rows']
     bad, path = [], []

@@ -247,10 +247,14 @@ static int diagnose_rules(const struct diagnose_context *c, struct error *err)
 	if (r < 0)
 		return r;
 	r = diagnose_when(c, runs, err);
+	if (c->in->steps)
+		c->in->steps->all += c->out->rules.count;
 	for (size_t i = 0; i < c->out->rules.count && r >= 0; i++) {
 		if (analysis_stopped(c->in))
 			return -EINTR;
 		r = runs[i] ? diagnose_rule(c, &c->out->rules.items[i], err) : 0;
+		if (c->in->steps)
+			c->in->steps->done++;
 	}
 	return r;
 }

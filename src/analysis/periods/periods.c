@@ -143,12 +143,18 @@ void periods_count(struct periods_found *f, const struct period_match *m)
 /* ---- rows ---- */
 
 static const struct answer_column row_columns[] = {
-	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}, .word = "dur"},
-	{"name", {QUERY_TEXT}},	    {"status", {QUERY_TEXT}},
-	{"comm", {QUERY_TEXT}},	    {"tid", {QUERY_INT}},
-	{"number", {QUERY_INT}},    {"parent", {QUERY_INT}},
-	{"span_id", {QUERY_TEXT}},  {"parent_id", {QUERY_TEXT}},
-	{"thread_id", {QUERY_INT}}, {"attributes", {QUERY_TEXT}},
+	{"start", {QUERY_TIME}},
+	{"dur", {QUERY_DUR}, .word = "dur"},
+	{"name", {QUERY_TEXT}},
+	{"status", {QUERY_TEXT}},
+	{"comm", {QUERY_TEXT}},
+	{"tid", {QUERY_INT}},
+	{"number", {QUERY_INT}, .gives = 2},
+	{"parent", {QUERY_INT}, .dash = true, .gives = 3},
+	{"span_id", {QUERY_TEXT}, .gives = 4},
+	{"parent_id", {QUERY_TEXT}, .gives = 5},
+	{"thread_id", {QUERY_INT}, .gives = 6},
+	{"attributes", {QUERY_TEXT}, .gives = 1},
 };
 
 static void put_id(struct answer_list *t, int64_t number)

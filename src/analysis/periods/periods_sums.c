@@ -173,18 +173,19 @@ static double sum_stddev(const struct sum *s)
 static const struct answer_column sum_columns[] = {
 	{"group", {QUERY_TEXT}}, /* only with --group-by */
 	{"period", {QUERY_TEXT}},
-	{"parent", {QUERY_TEXT}, .dash = true},
+	{"parent", {QUERY_TEXT}, .dash = true, .gives = 1},
 	{"count", {QUERY_INT}, ANSWER_COUNT},
-	{"cut", {QUERY_INT}, ANSWER_COUNT, .dash = true},
-	{"lost", {QUERY_INT}, ANSWER_COUNT, .dash = true},
-	{"running", {QUERY_INT}, ANSWER_COUNT, .dash = true},
+	/* below the table, too */
+	{"cut", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 6},
+	{"lost", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
+	{"running", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 4},
 	{"total", {QUERY_DUR}, .word = "dur"},
 	{"avg", {QUERY_DUR}, .word = "dur"},
 	{"median", {QUERY_DUR}, .word = "dur"},
-	{"p99", {QUERY_DUR}, .word = "dur"},
+	{"p99", {QUERY_DUR}, .word = "dur", .gives = 2},
 	{"max", {QUERY_DUR}, .word = "dur"},
-	{"min", {QUERY_DUR}, .word = "dur"},
-	{"stddev", {QUERY_DUR}, .word = "dur"},
+	{"min", {QUERY_DUR}, .word = "dur", .gives = 3},
+	{"stddev", {QUERY_DUR}, .word = "dur", .gives = 7},
 };
 
 static void put_sum(struct answer_list *t, const struct sum *s)
@@ -236,16 +237,16 @@ static void put_period_sums(const struct sums *s, struct answer_list *t)
 static const struct answer_column aggregate_columns[] = {
 	{"start", {QUERY_TIME}},
 	{"dur", {QUERY_DUR}, .word = "dur"},
-	{"number", {QUERY_INT}},
+	{"number", {QUERY_INT}, .gives = 4},
 	{"period", {QUERY_TEXT}},
 	{"child", {QUERY_TEXT}},
 	{"count", {QUERY_INT}, ANSWER_COUNT},
-	{"min", {QUERY_DUR}, .word = "dur"},
+	{"min", {QUERY_DUR}, .word = "dur", .gives = 2},
 	{"avg", {QUERY_DUR}, .word = "dur"},
 	{"max", {QUERY_DUR}, .word = "dur"},
-	{"stddev", {QUERY_DUR}, .word = "dur"},
+	{"stddev", {QUERY_DUR}, .word = "dur", .gives = 3},
 	{"total", {QUERY_DUR}, .word = "dur"},
-	{"attributes", {QUERY_TEXT}},
+	{"attributes", {QUERY_TEXT}, .gives = 1},
 };
 
 static int put_aggregate(const struct periods_found *f, struct answer_list *t,

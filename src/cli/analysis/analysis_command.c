@@ -208,6 +208,15 @@ static int analysis_sum_loss(struct analysis_view *v)
 	return 0;
 }
 
+/* Each rule is a statement or more: its own progress would be complete again and again. */
+static void rules_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_all)
+{
+	const struct analysis_steps *steps = arg;
+
+	*ret_done = steps->done;
+	*ret_all = steps->all;
+}
+
 int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err)
 {
 	struct analysis_input in = {.analysis = v->analysis,
@@ -218,11 +227,19 @@ int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error
 				    .follow = is_followed(v),
 				    .taken = v->taken};
 	struct analysis_result result = {0};
+	struct analysis_steps steps = {0};
+	bool counts = it && strcmp(v->analysis->name, "diagnose") == 0;
 	int r;
 
 	if (it && v->engine)
 		interrupt_engine(it, v->engine);
+	if (counts) {
+		in.steps = &steps;
+		interrupt_progress(it, "rules", rules_progress, &steps);
+	}
 	r = analysis_answer(&in, &result, err);
+	if (counts)
+		interrupt_progress(it, NULL, NULL, NULL);
 	if (it) {
 		interrupt_engine(it, NULL);
 		if (!is_followed(

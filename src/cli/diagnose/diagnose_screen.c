@@ -130,7 +130,7 @@ static int diagnose_put_bar(const struct finding *f)
 /* Prints the command that shows the calls. */
 static int diagnose_put_show(const struct analysis_view *v, const struct finding *f)
 {
-	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
+	_cleanup_buf_ struct buf line = {0}, safe = {0};
 	int r;
 
 	buf_printf(&line, "weir query%s ", buf_str(&v->traces[0].inputs));

@@ -109,7 +109,7 @@ int query_scan_new(struct query_scan **ret, struct query_session *session, const
 		r = scan_open(s, p, err);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the trace");
-	interrupt_progress(session->it, scan_progress, s);
+	interrupt_progress(session->it, "blocks", scan_progress, s);
 	*ret = TAKE_PTR(s);
 	return 0;
 }
@@ -119,7 +119,7 @@ void query_scan_free(struct query_scan *s)
 	if (!s)
 		return;
 	if (s->scan)
-		interrupt_progress(s->session->it, NULL, NULL);
+		interrupt_progress(s->session->it, NULL, NULL, NULL);
 	for (size_t i = 0; s->texts && i < s->fields; i++)
 		buf_free(&s->texts[i]);
 	free(s->texts);

@@ -43,8 +43,8 @@ static void interrupt_draw(struct interrupt *it)
 		engine_progress(it->engine, &done, &total);
 	if (!total)
 		return;
-	fprintf(stderr, "\r%s of %s blocks, %s, %s\033[K", format_count(done).s,
-		format_count(total).s, format_percent(MIN(done, total), total).s,
+	fprintf(stderr, "\r%s of %s %s, %s, %s\033[K", format_count(done).s, format_count(total).s,
+		it->progress ? it->unit : "blocks", format_percent(MIN(done, total), total).s,
 		format_dur(clock_monotonic_ns() - it->since).s);
 	it->drawn = true;
 }
@@ -167,12 +167,13 @@ void interrupt_farewell(struct interrupt *it, const char *text)
 	pthread_mutex_unlock(&it->lock);
 }
 
-void interrupt_progress(struct interrupt *it,
+void interrupt_progress(struct interrupt *it, const char *unit,
 			void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total),
 			const void *arg)
 {
 	pthread_mutex_lock(&it->lock);
 	it->progress = progress;
+	it->unit = unit;
 	it->progress_arg = arg;
 	it->since = progress ? clock_monotonic_ns() : 0;
 	erase(it);

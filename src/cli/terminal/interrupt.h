@@ -35,9 +35,10 @@ struct interrupt {
 	bool draws;	       /* show progress: standard error is a terminal */
 	bool drawn;	       /* a progress line is on the screen */
 	int64_t since;	       /* monotonic: when the running work began */
-	/* returns blocks done and all, for work other than an engine's statement; NULL: ask the engine */
+	/* returns units done and all, for work other than an engine's statement; NULL: blocks, as the engine knows them */
 	void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total);
 	const void *progress_arg;
+	const char *unit; /* "blocks" */
 	const char *
 		farewell; /* printed if a signal ends the process while work is running; NULL: nothing */
 };
@@ -49,8 +50,8 @@ void interrupt_engine(struct interrupt *it, struct engine *e);
 void interrupt_release(struct interrupt *it);
 /* Sets what is printed if a signal ends the process. */
 void interrupt_farewell(struct interrupt *it, const char *text);
-/* Sets another source of progress; NULL: none. */
-void interrupt_progress(struct interrupt *it,
+/* Sets another source of progress, and its unit in the plural; NULL: none. */
+void interrupt_progress(struct interrupt *it, const char *unit,
 			void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total),
 			const void *arg);
 void interrupt_mode(struct interrupt *it, enum interrupt_mode mode);
