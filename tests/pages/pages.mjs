@@ -17,7 +17,7 @@ const told = (r) => `${(r / 1e3).toPrecision(3)} k/s`;
 const asLegend = (n) => (n >= 1e4 ? Number((n / 1e3).toPrecision(3)) : n);
 
 async function synthetic(browser) {
-	run('synth', '-q', '-o', 'synth.trace', '--rows', '200000', '--seed', '11');
+	run('synth', '-q', '-o', 'synth.trace', '--rows', '70000', '--seed', '11');
 	const { child, url } = await serve('synth.trace');
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, timezoneId: 'Asia/Kolkata' });
 	const page = await newPage(context);
