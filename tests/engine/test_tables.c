@@ -376,6 +376,11 @@ static void arguments(void **state)
 		{"SELECT count(*) FROM weir_op(files := NULL)", "SELECT 0"},
 		{"SELECT count(*) FROM weir_op_named(threads := NULL::BIGINT[])", "SELECT 0"},
 		{"SELECT count(*) FROM weir_op(start := NULL)", "SELECT count(*) FROM op"},
+		{"SELECT count(*), sum(dur) FROM weir_op(filter := 'file_id == 3 || dur > 1us', "
+		 "threads := [1])",
+		 "SELECT count(*), sum(dur) FROM op WHERE thread_id = 1 AND (file_id = 3 OR dur > "
+		 "1000)"},
+		{"SELECT count(*) FROM weir_op(filter := NULL)", "SELECT 0"},
 		{"SELECT sum(calls) FROM weir_summary(threads := [2])",
 		 "SELECT sum(calls) FROM summary WHERE thread_id = 2"},
 		{"SELECT path FROM weir_file(files := [20])",

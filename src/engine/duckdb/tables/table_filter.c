@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table_filter.c: the arguments of weir_<table>(). The library does not push filters down, so ranges and id sets are
- * arguments. They become a filter of the language, which skips blocks without reading them and keeps exactly the
- * selected rows.
+ * table_filter.c: the arguments of weir_<table>(). The library does not push filters down, so ranges, id sets and a
+ * condition are arguments. They become a filter of the language, which skips blocks without reading them and keeps
+ * exactly the selected rows.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +48,10 @@ static void filter_argument(const struct duckdb_api *d, duckdb_table_function f,
 void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum table_id table)
 {
 	struct filter_columns c = filter_columns_of(table);
+	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
 
+	d->table_function_add_named_parameter(f, "filter", text);
+	d->destroy_logical_type(&text);
 	if (c.start) {
 		filter_argument(d, f, "start", false);
 		filter_argument(d, f, "stop", false);
@@ -87,6 +90,22 @@ static int filter_ids(const struct duckdb_api *d, duckdb_bind_info info, const c
 	}
 	if (v && r >= 0) /* ids are not negative */
 		r = any ? buf_printf(out, ")") : buf_printf(out, "%s < 0", column);
+	if (v)
+		d->destroy_value(&v);
+	return r;
+}
+
+/* A condition in the language. NULL selects nothing. */
+static int filter_condition(const struct duckdb_api *d, duckdb_bind_info info, struct buf *out)
+{
+	duckdb_value v = d->bind_get_named_parameter(info, "filter");
+	char *text = v && !d->is_null_value(v) ? d->get_varchar(v) : NULL;
+	int r = v ? filter_and(out) : 0;
+
+	if (v && r >= 0)
+		r = buf_printf(out, "(%s)", text ? text : "false");
+	if (text)
+		d->free(text);
 	if (v)
 		d->destroy_value(&v);
 	return r;
@@ -142,5 +161,7 @@ int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id
 		r = filter_ids(d, info, "files", c.file, out);
 	if (r >= 0 && c.thread)
 		r = filter_ids(d, info, "threads", c.thread, out);
+	if (r >= 0)
+		r = filter_condition(d, info, out);
 	return r < 0 ? error_errno(err, r, "cannot read the arguments") : 0;
 }
