@@ -74,14 +74,37 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	return o->csv ? answer_csv(stdout, &rows, err) : answer_text(&print, &rows, err);
 }
 
+/* Makes the tables that are computed on demand and that the statements name, as use or as weir_use(). */
+static int sql_need_tables(struct store *s, const char *sql, struct error *err)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		const struct table_def *t = schema_table(i);
+		char function[64];
+		int r;
+
+		snprintf(function, sizeof(function), "weir_%s", t->name);
+		if (t->kind != TABLE_IS_MADE ||
+		    (!sql_after_word(sql, t->name) && !sql_after_word(sql, function)))
+			continue;
+		r = features_need(s, (enum table_id)i, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* Runs all statements. For --json and --csv only the last may return rows, as the output is one document. */
 int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
 	    const char *sql, struct error *err)
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
-	int r = engine_parse(e, sql, &statements, err);
-	size_t count = r < 0 ? 0 : engine_statements_count(statements);
+	int r = o->confined ? 0 : sql_need_tables(s, sql, err);
 	bool printed = false;
+	size_t count;
+
+	if (r >= 0)
+		r = engine_parse(e, sql, &statements, err);
+	count = r < 0 ? 0 : engine_statements_count(statements);
 
 	for (size_t i = 0; i < count && r >= 0 && !ferror(stdout); i++) {
 		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
@@ -107,21 +130,6 @@ int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, str
 	return r;
 }
 
-/* Makes the tables that are computed from the trace on demand. */
-static int sql_need_tables(struct store *s, const char *sql, struct error *err)
-{
-	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		int r = schema_table(i)->kind == TABLE_IS_MADE &&
-					sql_after_word(sql, schema_table(i)->name)
-				? features_need(s, (enum table_id)i, err)
-				: 0;
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const char *sql, int argc,
 		       char **argv, struct error *err)
 {
@@ -134,8 +142,6 @@ static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const cha
 
 	options.borrowed = options.confined = o->confined; /* borrowed: files cannot be opened */
 	options.folder = o->confined ? ENGINE_FOLDER_FD : 0;
-	if (r >= 0 && sql && !o->confined)
-		r = sql_need_tables(store, sql, err);
 	if (r >= 0)
 		r = engine_open(&engine, store, &options, err);
 	if (r < 0)
