@@ -160,6 +160,8 @@ struct analysis {
 	bool follow_anew;
 	/* has findings: the document then always has this member, even if it is empty */
 	bool finds;
+	/* What it counts in analysis_input.steps, shown as its progress. NULL: nothing; the engine's progress is shown. */
+	const char *steps;
 
 	/* Called before anything is opened: -EINVAL with a message for invalid combinations of options. NULL: all are valid. */
 	int (*check)(const void *options, struct error *err);

@@ -692,6 +692,7 @@ const struct analysis analysis_diagnose = {
 		"lacks them, these rules are listed as not run.",
 	.examples = diagnose_examples,
 	.order = ANALYSIS_ASKS,
+	.steps = "rules",
 	.options = diagnose_options,
 	.options_size = sizeof(struct diagnose_flags),
 	.check = diagnose_check,

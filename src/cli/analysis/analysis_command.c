@@ -209,8 +209,7 @@ static int analysis_sum_loss(struct analysis_view *v)
 	return 0;
 }
 
-/* Each rule is a statement or more: its own progress would be complete again and again. */
-static void rules_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_all)
+static void analysis_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_all)
 {
 	const struct analysis_steps *steps = arg;
 
@@ -229,14 +228,14 @@ int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error
 				    .taken = v->taken};
 	struct analysis_result result = {0};
 	struct analysis_steps steps = {0};
-	bool counts = it && strcmp(v->analysis->name, "diagnose") == 0;
+	bool counts = it && v->analysis->steps;
 	int r;
 
 	if (it && v->engine)
 		interrupt_engine(it, v->engine);
 	if (counts) {
 		in.steps = &steps;
-		interrupt_progress(it, "rules", rules_progress, &steps);
+		interrupt_progress(it, v->analysis->steps, analysis_progress, &steps);
 	}
 	r = analysis_answer(&in, &result, err);
 	if (counts)
