@@ -129,6 +129,8 @@ def built_in(trace, empty):
     tap.none('each has a case', sorted(set(names) - expected))
     with open(os.path.join(root, 'docs', 'rules.md'), encoding='utf-8') as f:
         check('docs/rules.md is what make docs makes', f.read() == run('diagnose', '--explain', 'markdown').stdout)
+    text = run('diagnose', '--explain', 'repeated-read').stdout
+    check('a remedy that depends on the finding is no placeholder', 'the finding says it' in text and '\n  {' not in text, text)
     text = run('diagnose', '--explain', 'small-writes').stdout
     tap.none('--explain has all of a rule',
              [w for w in ('small-writes (warning)', 'thresholds', 'what to change', 'if calls were lost', 'SELECT', 'runs only when\n  use: max(writes)') if w not in text])

@@ -24,6 +24,14 @@ static int explain_put_lines(struct buf *out, const char *text, const char *marg
 	return buf_status(out);
 }
 
+/* A remedy that the query chooses is in the finding. */
+static const char *explain_change(const struct rule *rule)
+{
+	return rule->change[0] == '{' && !strchr(rule->change, ' ')
+		       ? "it depends on the cause; the finding says it"
+		       : rule->change;
+}
+
 static int explain_rule(const struct rule *rule, struct buf *out)
 {
 	buf_printf(out, "%s (%s): %s\n\n%s\n", rule->name, rule_level_word(rule->level),
@@ -37,8 +45,8 @@ static int explain_rule(const struct rule *rule, struct buf *out)
 	for (size_t i = 0; i < rule->threshold_count; i++)
 		buf_printf(out, "  %-12s %-10s %s\n", rule->thresholds[i].name,
 			   rule->thresholds[i].text, rule->thresholds[i].why);
-	buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n", rule->change,
-		   explain_loss(rule));
+	buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n",
+		   explain_change(rule), explain_loss(rule));
 	if (rule->needs) {
 		if (strcmp(rule->needs, NEEDS_SPANS) == 0)
 			buf_printf(out, "\nneeds\n  spans, marked by the program or found by "
@@ -76,7 +84,7 @@ static int explain_section(const struct rule *rule, struct buf *out)
 		explain_put_lines(out, rule->example, "");
 		buf_printf(out, "```\n");
 	}
-	buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n", rule->change,
+	buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n", explain_change(rule),
 		   explain_loss(rule));
 	if (rule->needs) {
 		if (strcmp(rule->needs, NEEDS_SPANS) == 0)
