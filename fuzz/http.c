@@ -141,13 +141,15 @@ static int connect_to(void)
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_port = htons((uint16_t)port),
 				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	for (unsigned int i = 0; fd >= 0 && i < 400; i++) {
-		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+	for (unsigned int i = 0; i < 400; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
 			return fd;
-		if (errno != EADDRNOTAVAIL)
+		if (fd < 0 || (errno != EADDRNOTAVAIL && errno != EINTR)) /* EINTR: the fuzzer's timer */
 			break;
+		close(fd);
 		usleep(20000);
 	}
 	perror("connecting to the server");
