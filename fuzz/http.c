@@ -147,7 +147,8 @@ static int connect_to(void)
 
 		if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
 			return fd;
-		if (fd < 0 || (errno != EADDRNOTAVAIL && errno != EINTR)) /* EINTR: the fuzzer's timer */
+		if (fd < 0 ||
+		    (errno != EADDRNOTAVAIL && errno != EINTR)) /* EINTR: the fuzzer's timer */
 			break;
 		close(fd);
 		usleep(20000);
