@@ -207,8 +207,8 @@ int loss_version(struct server *s, uint64_t *ret, struct error *err);
 void loss_header(void *arg, struct http_request *r);
 
 /* ---- answer_table.c ---- */
-/* Writes at most `limit` rows of an answer to q->out as columns, in the compact form. 0 or negative. */
 struct answer;
+/* Writes at most `limit` rows of an answer to q->out as columns, in the compact form. 0 or negative. */
 int table_columns(struct question *q, struct answer *rows, int64_t limit);
 
 /* ---- route_trace.c ---- */

@@ -247,6 +247,7 @@ static int finding_put_bytes(struct buf *out, struct bytes text)
 	return buf_append(out, text.data, text.len);
 }
 
+/* Several rows of different processes, or one whose column `who` counts them. */
 static bool finding_is_of_several(const struct finding *f)
 {
 	bool several = f->processes > 1;
@@ -348,7 +349,6 @@ static void finding_where_free(struct finding_where *w)
 	buf_free(&w->place);
 }
 
-/* Several rows of different processes, or one whose column `who` counts them. */
 static int finding_where(const struct finding *f, struct finding_where *ret)
 {
 	int r = finding_put_glob(&ret->glob, &f->pattern);

@@ -65,6 +65,7 @@ enum flow_verdict_column {
 	FLOW_VERDICT_TO,
 	FLOW_VERDICT_NOTE = 16,
 };
+#define FLOW_TREE_DEPTH_MAX 64 /* rows of the tree are less deep */
 enum flow_tree_column {
 	FLOW_TREE_DEPTH,
 	FLOW_TREE_HOST,

@@ -416,14 +416,13 @@ static bool pass_call(struct flow_state *s, const struct batch *b, uint32_t row,
 	return true;
 }
 
-/* A call of --of or --past. */
+/* Notes a call that --of or --past selects. */
 static void pass_root(struct flow_state *s, struct flow_call *c)
 {
-	if (flow_call_node(s, c) == FLOW_NONE)
-		return;
-	flow_failed(s, map_set(&s->from, (uint64_t)c->row_id, (uint64_t)c->node + 1));
-	flow_failed(s, array_add(s->roots, s->root_count, s->root_cap,
-				 (struct flow_root){c->node, c->file_id, c->pos, c->bytes}));
+	if (flow_call_node(s, c) != FLOW_NONE)
+		flow_failed(s,
+			    array_add(s->roots, s->root_count, s->root_cap,
+				      (struct flow_root){c->node, c->file_id, c->pos, c->bytes}));
 }
 
 static void pass_take(struct flow_state *s, struct flow_call *c)

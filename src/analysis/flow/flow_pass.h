@@ -242,7 +242,7 @@ struct flow_moved {
 	struct bytes address; /* of the other end; empty: not known, or there is none */
 };
 
-/* For --of: a call to start from, and what it moved. */
+/* For --of and --past: a call to start from, and what it moved. */
 struct flow_root {
 	uint32_t node;
 	int64_t file_id, pos, bytes; /* pos -1: not known */
@@ -255,7 +255,7 @@ struct flow_taking {
 	int64_t file_id, pos;
 };
 
-/* For --of: a thread put out the same bytes twice. That is evidence: it may have made them twice. */
+/* For --of: a thread put out the same bytes twice, which is evidence only: it may have made them twice. */
 struct flow_again {
 	uint32_t first, second, spot; /* calls; where the second one put them */
 	int64_t pos, bytes;
@@ -366,7 +366,7 @@ struct flow_state {
 	uint64_t calls;
 	/* receives that ended before their send began, by the same clock */
 	uint64_t contradictions;
-	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
+	struct map from;	 /* rows of the calls that --of or --past selects */
 	struct flow_root *roots; /* in the order in which they ended */
 	size_t root_count, root_cap;
 	struct flow_taking *takings;
@@ -483,9 +483,9 @@ bool flow_anchors_defer(const struct flow_state *s, struct flow_channel *c);
 /* Collects a call. Sets the item's position among the bytes of its own end. */
 void flow_anchors_take(struct flow_state *s, const struct flow_call *call, struct flow_channel *c,
 		       enum flow_side side, struct flow_item *item);
-/* The same of a send that did not end. */
+/* Does the same for a send that did not end. */
 void flow_anchors_break(struct flow_state *s, struct flow_channel *c, int64_t start);
-/* Joins what was collected; `anchored`: it is complete, so that contents that occur once are known. */
+/* Joins what was collected; `anchored`: this is every call, so that it is known which contents occur only once. */
 void flow_anchors_join(struct flow_state *s, struct flow_channel *c, bool anchored);
 
 /* flow_datagrams.c */

@@ -31,14 +31,14 @@ int flow_past_read(struct flow_state *s, const struct analysis_input *in, const 
 		   struct error *err)
 {
 	int r = analysis_calls(in, s->run, "--past", text, PAST_MOST, &s->from, err);
-	uint64_t row, node, first = UINT64_MAX;
+	uint64_t row, value, first = UINT64_MAX;
 	size_t at = 0;
 
 	if (r < 0)
 		return r;
 	if (!s->from.count)
 		return error_set(err, -EINVAL, "--past '%s': no call matches", text);
-	while (map_next(&s->from, &at, &row, &node))
+	while (map_next(&s->from, &at, &row, &value))
 		first = MIN(first, row);
 	if (s->from.count > 1)
 		return error_set(
@@ -122,16 +122,16 @@ int flow_past_put(const struct flow_state *s, struct analysis_result *out, struc
 {
 	struct answer_list *t = analysis_table(out, "past", past_columns, ARRAY_SIZE(past_columns));
 	_cleanup_free_ struct past_row *rows = NULL;
-	uint64_t row, node = 0;
+	uint64_t row, value;
 	size_t count = 0, at = 0;
 	int r;
 
-	map_next(&s->from, &at, &row, &node);
-	if (!node)
+	map_next(&s->from, &at, &row, &value);
+	if (!s->root_count)
 		return error_set(err, -EINVAL, "--past: no call %llu in what is selected",
 				 (unsigned long long)row);
-	r = past_find(s, (uint32_t)node - 1, &rows, &count);
+	r = past_find(s, s->roots[0].node, &rows, &count);
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = past_put(t, s, &rows[i], flow_time_end(s, (uint32_t)node - 1));
+		r = past_put(t, s, &rows[i], flow_time_end(s, s->roots[0].node));
 	return r;
 }

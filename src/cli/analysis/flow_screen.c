@@ -19,7 +19,6 @@
 #define WHO_WIDTH	20
 #define PATH_WIDTH	40
 #define PATH_LEAST	12
-#define TREE_DEPTH_MAX	64 /* of flow_from.c */
 
 struct flow_view {
 	const struct analysis_view *v;
@@ -299,9 +298,7 @@ static int print_edges(const struct flow_view *f)
 		printf("%17s%s that moved datagrams whose other end was not found\n", "",
 		       format_counted(f->s->unfollowed, "call").s);
 	if (f->s->unfollowed_messages)
-		printf("%17s%s altered, not received or not sent on, but equal to others "
-		       "or "
-		       "not "
+		printf("%17s%s altered, not received or not sent on, but equal to others or not "
 		       "alone\n",
 		       "", format_counted(f->s->unfollowed_messages, "message").s);
 	if (f->s->undivided)
@@ -340,7 +337,7 @@ static void put_flow_file(struct buf *line, const struct value *file, size_t wid
 	buf_printf(line, ")");
 }
 
-/* Rows of the tree that differ in their time and range alone, below the same line: the calls of a loop. */
+/* Rows of the tree that differ only in time and range, below the same line, such as the calls of a loop. */
 struct tree_line {
 	size_t row; /* the first one */
 	uint64_t calls, bytes;
@@ -455,13 +452,13 @@ static int print_places(const struct flow_view *f, size_t table)
 {
 	size_t rows = flow_rows(f, table);
 	struct tree_lines l = {0};
-	uint32_t path[TREE_DEPTH_MAX + 1] = {0};
+	uint32_t path[FLOW_TREE_DEPTH_MAX + 1] = {0};
 	int r = array_add(l.all, l.count, l.cap, (struct tree_line){0});
 
 	for (size_t i = 0; i < rows && r >= 0; i++) {
 		size_t depth = (size_t)flow_cell(f, table, i, FLOW_TREE_DEPTH)->i;
 
-		assert(depth < TREE_DEPTH_MAX);
+		assert(depth < FLOW_TREE_DEPTH_MAX);
 		r = tree_add(&l, f, table, i, path[depth], &path[depth + 1]);
 	}
 	if (r >= 0)

@@ -15,7 +15,6 @@
 #include "schema/ops.h"
 
 #define ROWS_MAX      20000
-#define DEPTH_MAX     64
 #define RANGES_BEFORE 1024
 
 /* ---- the calls ---- */
@@ -174,7 +173,7 @@ static bool from_is_new(struct from_walk *w, int depth, uint32_t node, int64_t p
 
 	if (map_get(&w->seen, key, NULL))
 		return false;
-	if (w->count >= ROWS_MAX || depth >= DEPTH_MAX) {
+	if (w->count >= ROWS_MAX || depth >= FLOW_TREE_DEPTH_MAX) {
 		w->left_out++;
 		return false;
 	}

@@ -38,8 +38,8 @@ struct flow_sequence {
 	uint32_t begun_by;
 	int64_t next;
 	bool useless; /* of a stream: its messages are not framed in this way */
-	uint32_t
-		dropped; /* of a stream: messages of more than a few bytes that were found in this way, and dropped */
+	/* of a stream: messages of more than a few bytes that were found in this way, and dropped */
+	uint32_t dropped;
 	/*
 	 * unknown: has messages without content, or matches with several sequences; unhashed: the former; anyone: the
 	 * other address is not known

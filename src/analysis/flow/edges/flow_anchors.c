@@ -210,8 +210,9 @@ static void anchors_replay(struct anchors *a, const struct flow_logged *x)
 }
 
 /*
- * Joins calls [from, to) of each side, by their positions since the first ones. `since`: positions are equal at this time;
- * edges that are no pair depend on no call being missing since then.
+ * Joins calls [from, to) of each side by their positions since the first ones, which are equal at the time `since` (NULL:
+ * when the stream began). An edge between calls that are not a pair is certain only if no call can be missing from then
+ * until its receive.
  */
 static void anchors_stretch(struct anchors *a, const size_t from[2], const size_t to[2],
 			    const int64_t *since)

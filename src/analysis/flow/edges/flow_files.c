@@ -60,7 +60,10 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 	}
 }
 
-/* --of needs each write, not only the last of each task, and those of the task itself, which are no edges. */
+/*
+ * --of follows every write whose bytes the read returned: not only the last one of each task, and also those of the
+ * reader's own task, for which there are no edges.
+ */
 static void files_follow(struct flow_state *s, struct flow_call *c, int64_t file_id,
 			 const struct flow_extent *e, bool contested)
 {
